@@ -164,7 +164,8 @@ impl State {
         // The ledger takes it for one that joins still.
         let is_told_unready = comes_new && seen.joined.is_some();
         let is_first = ready && !seen.was_ready && (seen.born_in_sight || seen.made_meanwhile);
-        let is_made_meanwhile = seen.made_meanwhile;
+        // Of one that was made while no process ran only this is known: it is no successor of what this one replaces.
+        let after = if seen.made_meanwhile { self.inherited } else { self.numbers.intent };
         let arrival = seen.pool().filter(|_| is_first).cloned();
         seen.was_ready |= ready;
         // A second Node that names the machine and does not answer is not its coming back.
@@ -185,8 +186,6 @@ impl State {
             seen.joined = Some(name.clone());
         }
         if let Some(pool) = arrival {
-            // Of one that was made while no process ran only this is known: it is no successor of what this one replaces.
-            let after = if is_made_meanwhile { self.inherited } else { self.numbers.intent };
             self.note_newcomer(pool, machine.clone(), after);
         }
         // A second node that names a machine is not the one that it joined as, unless it answers.

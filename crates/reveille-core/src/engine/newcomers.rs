@@ -24,7 +24,7 @@ use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 use crate::observe::counts::Counts;
-use crate::plan::budget::{Operation, Phase};
+use crate::plan::budget::{Counted, Operation, Phase, REPLACEMENT_FAILED};
 use crate::plan::context::PlanContext;
 use crate::record::Record;
 use crate::remedies::RepairStep;
@@ -77,15 +77,17 @@ pub(super) struct Newcomers {
 }
 
 impl Newcomers {
-    /// The pool's count of failures goes on with a deletion that may come to nothing.
-    pub(super) fn set_witnesses_aside(&mut self, pool: &PoolName) {
-        if let Some(witnesses) = self.witnesses.remove(pool) {
+    /// The pool's count of failures goes on. That a replacement failed stays counted; a deletion may come to nothing.
+    pub(super) fn set_witnesses_aside(&mut self, pool: &PoolName, fault: &str) {
+        if fault == REPLACEMENT_FAILED {
+            self.dismiss_witnesses(pool);
+        } else if let Some(witnesses) = self.witnesses.remove(pool) {
             self.aside.insert(pool.clone(), witnesses);
         }
     }
 
     /// Nothing was deleted, and nothing is counted: they prove what they proved before. The next process does not know them.
-    pub(super) fn bring_witnesses_back(&mut self, pool: &PoolName) {
+    fn bring_witnesses_back(&mut self, pool: &PoolName) {
         for witness in self.aside.remove(pool).into_iter().flatten() {
             push(self.witnesses.entry(pool.clone()).or_default(), witness);
         }
@@ -93,14 +95,9 @@ impl Newcomers {
 
     /// The pool's count of failures starts, or ends. Machines that joined before that prove nothing about machines that
     /// join after it.
-    pub(super) fn dismiss_witnesses(&mut self, pool: &PoolName) {
+    fn dismiss_witnesses(&mut self, pool: &PoolName) {
         self.witnesses.remove(pool);
         self.aside.remove(pool);
-    }
-
-    /// Every newcomer that something may rest on, with its pool.
-    fn all(&self) -> impl Iterator<Item = (&PoolName, &Newcomer)> {
-        self.successors_alone().chain(self.witnesses())
     }
 
     /// Those that came before something was counted against their pool. For the ledger's checkpoint: told after the count, they
@@ -278,10 +275,18 @@ impl State {
         }
         self.forget_newcomers();
         let over = |(pool, one): (&PoolName, &Newcomer)| Some(one.well_since? + self.dwell_of(pool));
-        let next = self.newcomers.all().filter_map(over).filter(|over| *over > self.now).min();
+        let Newcomers { successors, witnesses, .. } = &self.newcomers;
+        let next =
+            each(successors).chain(each(witnesses)).filter_map(over).filter(|over| *over > self.now).min();
         if let Some(next) = next {
             self.timers.set(next, Wake::Newcomers);
         }
+    }
+
+    /// A deletion that was counted came to nothing.
+    pub(super) fn uncount_fault(&mut self, counted: &Counted) {
+        self.book.uncount_fault(counted);
+        self.newcomers.bring_witnesses_back(&counted.pool);
     }
 
     /// Nothing is counted against the pool any more.

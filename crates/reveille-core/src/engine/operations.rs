@@ -229,7 +229,7 @@ impl State {
     pub(super) fn count_fault_of(&mut self, counted: &Counted) -> bool {
         let Counted { pool, instance, fault } = counted.clone();
         let new = self.book.count_fault(&pool, &instance, &fault);
-        self.newcomers.set_witnesses_aside(&pool);
+        self.newcomers.set_witnesses_aside(&pool, &fault);
         let at = self.now;
         self.outbox.record(Record::FaultSeen { at, pool, instance, fault });
         new
@@ -240,8 +240,7 @@ impl State {
     fn nothing_came_of(&mut self, operation: &Operation, outcome: &Outcome) {
         self.book.not_deleted(&operation.call);
         if let Some(counted) = &operation.counted {
-            self.book.uncount_fault(counted);
-            self.newcomers.bring_witnesses_back(&counted.pool);
+            self.uncount_fault(counted);
         }
         if outcome.never_happened() && operation.repair_step.class().is_destructive() {
             let began = match operation.phase {

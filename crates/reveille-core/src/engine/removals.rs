@@ -36,7 +36,7 @@ impl State {
         let MachineKey::Instance(cloud, id) = self.out_of_sight.joined_as(&gone.node.name)? else {
             return None;
         };
-        (whose(&gone.node, id) != Whose::Anothers).then(|| (cloud.clone(), id.clone()))
+        (belongs_to(&gone.node, id) != BelongsTo::Another).then(|| (cloud.clone(), id.clone()))
     }
 
     pub(super) fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, sign: Arc<str>) {
@@ -93,10 +93,10 @@ impl State {
             let node = name.and_then(|name| self.cluster.nodes.get(name));
             let Some(node) = node else { continue };
             let signs = memory.signs.clone().on(&node.node);
-            let is_its = match whose(&node.node, id) {
-                Whose::Its => true,
-                Whose::Unsaid => signs.holds_more_than(&memory.signs),
-                Whose::Anothers => false,
+            let is_its = match belongs_to(&node.node, id) {
+                BelongsTo::It => true,
+                BelongsTo::Unsaid => signs.holds_more_than(&memory.signs),
+                BelongsTo::Another => false,
             };
             if !is_its {
                 continue;
@@ -233,22 +233,22 @@ fn is_apart(seen: &Seen) -> bool {
 
 /// What a Node says of whether it is this machine's, which had joined under its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
-    Its,
+enum BelongsTo {
+    It,
     /// It names no instance, and its UUID is no instance's that is meant: as on bare metal and with k3s, where both are the
     /// hardware's. Until a cloud is listed, the Node of a namesake looks the same, and would unsay what stood on this machine's:
     /// only what holds the machine is taken from it.
     Unsaid,
-    Anothers,
+    Another,
 }
 
-fn whose(node: &Node, id: &InstanceId) -> Whose {
+fn belongs_to(node: &Node, id: &InstanceId) -> BelongsTo {
     let uuid = node.system_uuid.as_ref();
     match &node.provider {
-        _ if uuid == Some(id) => Whose::Its,
-        Provider::Instance(named) if named == id => Whose::Its,
-        Provider::Instance(_) => Whose::Anothers,
-        _ if uuid.is_none() => Whose::Its,
-        _ => Whose::Unsaid,
+        _ if uuid == Some(id) => BelongsTo::It,
+        Provider::Instance(named) if named == id => BelongsTo::It,
+        Provider::Instance(_) => BelongsTo::Another,
+        _ if uuid.is_none() => BelongsTo::It,
+        _ => BelongsTo::Unsaid,
     }
 }

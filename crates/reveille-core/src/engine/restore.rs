@@ -19,7 +19,7 @@ use crate::model::incident::{Asked, Incident, IncidentKey};
 use crate::model::jump::Jump;
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
-use crate::plan::budget::{Counted, Operation, Phase, REPLACEMENT_FAILED, Tried, Width};
+use crate::plan::budget::{Counted, Operation, Phase, Tried, Width};
 use crate::plan::context::Case;
 use crate::record::{Domain, Record, Verdict};
 use crate::remedies::RepairStep;
@@ -210,11 +210,7 @@ impl Replay {
                 self.state.book.set_width(domain, Width { width, not_before, failures, since: at, proved });
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
-                let newcomers = &mut self.state.newcomers;
-                match &*fault {
-                    REPLACEMENT_FAILED => newcomers.dismiss_witnesses(&pool),
-                    _ => newcomers.set_witnesses_aside(&pool),
-                }
+                self.state.newcomers.set_witnesses_aside(&pool, &fault);
                 if self.state.book.count_fault(&pool, &instance, &fault) {
                     self.state.book.note_counted(Counted { pool, instance, fault });
                 }

@@ -20,6 +20,8 @@ const TOLD_AGAIN: Span = Span::from_min(2);
 /// So many changes are told at once, one for each [`TOLD_AGAIN`] of quiet: a person pauses, cordons, uncordons and corrects
 /// a request within a minute.
 const AT_ONCE: i64 = 8;
+/// So far ahead of now a machine may be told of.
+const AHEAD: Span = Span::from_ms(AT_ONCE * TOLD_AGAIN.ms);
 
 /// How often each machine was told of lately, and what is put off.
 #[derive(Clone, Debug, Default)]
@@ -36,14 +38,14 @@ impl ToldSeldom {
     /// Counts this time, where the ledger may be told of the machine now.
     pub(super) fn may_tell(&mut self, machine: &MachineKey, now: Time) -> bool {
         let until = self.until(machine, now);
-        let may = until + TOLD_AGAIN <= latest(now);
+        let may = until + TOLD_AGAIN <= now + AHEAD;
         self.until.insert(machine.clone(), if may { until + TOLD_AGAIN } else { until });
         may
     }
 
     /// The clock may have gone back since: what is put off is told all the same.
     fn until(&self, machine: &MachineKey, now: Time) -> Time {
-        self.until.get(machine).map_or(now, |until| (*until).clamp(now, latest(now)))
+        self.until.get(machine).map_or(now, |until| (*until).clamp(now, now + AHEAD))
     }
 
     /// The ledger is told of this machine later.
@@ -66,7 +68,7 @@ impl ToldSeldom {
         for machine in self.put_off.keys().cloned().collect::<Vec<_>>() {
             let until = self.until(&machine, now);
             self.until.insert(machine.clone(), until);
-            let at = until + TOLD_AGAIN - Span::from_ms(AT_ONCE * TOLD_AGAIN.ms);
+            let at = until + TOLD_AGAIN - AHEAD;
             if at <= now { due.push(machine) } else { next = next.min(at) }
         }
         self.looked = Some((now, next));
@@ -77,10 +79,6 @@ impl ToldSeldom {
         self.until.remove(machine);
         self.put_off.remove(machine);
     }
-}
-
-fn latest(now: Time) -> Time {
-    now + Span::from_ms(AT_ONCE * TOLD_AGAIN.ms)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::model::class::Class;
 use crate::model::id::{IncidentId, IntentId};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::time::Span;
-use crate::plan::budget::{Operation, Phase, REPLACEMENT_FAILED, Width};
+use crate::plan::budget::{Counted, Operation, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::context::Case;
 use crate::record::{Domain, Record, Verdict};
 use crate::remedies::{DeleteInstance, RepairStep};
@@ -35,11 +35,8 @@ impl State {
         else {
             return;
         };
-        let fault: Arc<str> = Arc::from(REPLACEMENT_FAILED);
-        self.book.count_fault(&domain.pool, instance, &fault);
-        self.newcomers.dismiss_witnesses(&domain.pool);
-        let (at, pool, instance) = (self.now, domain.pool.clone(), instance.clone());
-        self.outbox.record(Record::FaultSeen { at, pool, instance, fault });
+        let (pool, instance) = (domain.pool.clone(), instance.clone());
+        self.count_fault_of(&Counted { pool, instance, fault: Arc::from(REPLACEMENT_FAILED) });
         self.recall_witnesses(&domain.pool, replacement);
     }
 

@@ -130,7 +130,6 @@ pub enum Blocker {
         /// Pool or roster.
         scope: Arc<str>,
         /// How many have a problem.
-        #[serde(alias = "amiss")]
         unhealthy: u32,
         /// Of how many.
         total: u32,

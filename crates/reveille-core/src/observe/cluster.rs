@@ -430,8 +430,8 @@ impl ClusterView {
             return false;
         }
         // Until a cloud is listed, its Nodes stand for no machines: one Ready Node of a small cloud proved a list without the
-        // leases of the others.
-        // One that is believed because no other comes needs no proof: the doubt about the next one would last as long again.
+        // leases of the others. A list that is believed because no other comes needs no proof: the doubt about the next one
+        // would last as long again.
         if !ready.is_empty() && clouds_are_listed || lacks_too_many {
             self.leases.prove();
         }
@@ -452,8 +452,8 @@ impl ClusterView {
 
     /// This Node is linked to this machine, and Ready.
     pub fn serves(&self, name: &NodeName, machine: &MachineKey) -> bool {
-        let node = self.nodes.get(name).filter(|seen| !seen.lost && seen.node.ready == Ready::True);
-        node.and_then(|seen| seen.link.as_ref()).is_some_and(|link| link.machine() == *machine)
+        let link = self.nodes.get(name).and_then(|seen| seen.link.as_ref());
+        self.answers(name) && link.is_some_and(|link| link.machine() == *machine)
     }
 
     /// This node stands for this machine, or for none that is known.

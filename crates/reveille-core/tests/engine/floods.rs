@@ -3,19 +3,15 @@
 use std::sync::Arc;
 
 use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::node::{Asks, Node};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::{Asks, Node, Ready};
+use reveille_core::model::roster::Mode;
 use reveille_core::model::signs;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
-use super::steps::made;
-use super::steps::min;
-use super::steps::roster_with;
-use super::steps::set;
-use reveille_core::model::incident::FaultKind;
-use reveille_core::model::node::Ready;
-use reveille_core::model::roster::Mode;
+use super::steps::{made, min, roster_with, set};
 
 /// The watch tells of this Node as it is now, with no time between.
 fn writes(field: &mut Field, change: impl FnOnce(&mut Node)) {

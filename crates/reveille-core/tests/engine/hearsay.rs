@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reveille_core::effect::Call;
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::evidence::{Line, Source};
-use reveille_core::model::incident::Confidence;
+use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::node::Ready;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::testimony::{Quote, Told};
@@ -14,13 +14,10 @@ use reveille_core::model::time::Span;
 
 use super::fixture::{Field, instance, roster};
 use super::replacing::deletes;
-use super::steps::made;
-use super::steps::min;
-use super::steps::{set, without_rejoin};
-use reveille_core::model::incident::FaultKind;
+use super::steps::{made, min, set, without_rejoin};
 
-/// What a catalogue may make of one line of an event.
-fn told_by_an_event(change: impl FnOnce(&mut Entry)) -> Told {
+/// What a catalogue may make of one line of this source.
+fn told(source: Source, change: impl FnOnce(&mut Entry)) -> Told {
     let mut entry = Entry::named("RV901".into(), "by-an-event".into(), Stage::FetchConfig);
     change(&mut entry);
     Told {
@@ -30,7 +27,7 @@ fn told_by_an_event(change: impl FnOnce(&mut Entry)) -> Told {
         unanswered: false,
         no_lease: false,
         proof: vec![Quote {
-            source: Source::Events,
+            source,
             text: "Note pod-of-another reveille doctor: check boot failed".into(),
             line: Line { number: 0, times: 1, sign: "doctor-found".into() },
         }],
@@ -48,7 +45,7 @@ fn deletions(field: &Field) -> usize {
 #[test]
 fn event_alone_deletes_no_machine_of_unknown_history() {
     let mut field = Field::new(roster()).populate(10);
-    field.told = vec![told_by_an_event(|entry| {
+    field.told = vec![told(Source::Events, |entry| {
         (entry.first_boot, entry.no_reboot) = (true, Some("a first boot is not repeated".into()));
     })];
     field.add_machine("old", false);
@@ -63,7 +60,7 @@ fn event_alone_deletes_no_machine_of_unknown_history() {
 #[test]
 fn event_alone_takes_no_reboot_away_before_a_deletion() {
     let mut field = Field::new(without_rejoin()).populate(10);
-    field.told = vec![told_by_an_event(|entry| entry.no_reboot = Some("of no use".into()))];
+    field.told = vec![told(Source::Events, |entry| entry.no_reboot = Some("of no use".into()))];
     field.run(Span::from_min(5));
     set(&mut field, "i004", Ready::Unknown);
     field.run_until(Span::from_min(120), |field| field.destructive_calls() > 0);
@@ -75,7 +72,8 @@ fn event_alone_takes_no_reboot_away_before_a_deletion() {
 fn event_alone_holds_no_machine_for_ever() {
     let mut field = Field::new(without_rejoin()).populate(10);
     let no_use = || Some(Arc::from("of no use"));
-    field.told = vec![told_by_an_event(|entry| (entry.no_reboot, entry.no_replace) = (no_use(), no_use()))];
+    field.told =
+        vec![told(Source::Events, |entry| (entry.no_reboot, entry.no_replace) = (no_use(), no_use()))];
     field.run(Span::from_min(5));
     set(&mut field, "i004", Ready::Unknown);
     field.run(Span::from_min(12 * 60));
@@ -101,24 +99,5 @@ fn event_alone_prevents_nothing_that_a_console_permits() {
         let held =
             field.case("old", FaultKind::NeverJoined).map(|_| field.held("old", FaultKind::NeverJoined));
         assert!(deletes(&field) > 0, "with an event: {with_event}: {:?}: {held:?}", made(&field));
-    }
-}
-
-fn told(source: Source, change: impl FnOnce(&mut Entry)) -> Told {
-    let mut entry = Entry::named("RV901".into(), "by-words".into(), Stage::FetchConfig);
-    change(&mut entry);
-    Told {
-        cause: Cause::Catalogued(Arc::new(entry)),
-        stage: Stage::FetchConfig,
-        confidence: Confidence::Sure,
-        unanswered: false,
-        no_lease: false,
-        proof: vec![Quote {
-            source,
-            text: "some words".into(),
-            line: Line { number: 0, times: 1, sign: "a-sign".into() },
-        }],
-        against: Vec::new(),
-        follows: Vec::new(),
     }
 }

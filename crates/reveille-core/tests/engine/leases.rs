@@ -8,13 +8,11 @@ use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Instance, Mark};
 use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::Ready;
-use reveille_core::model::roster::Ownership;
+use reveille_core::model::roster::{Mode, Ownership};
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, instance, node, roster};
-use super::steps::roster_with;
-use super::steps::{made, min, run_with, set, without_rejoin};
-use reveille_core::model::roster::Mode;
+use super::steps::{made, min, roster_with, run_with, set, without_rejoin};
 
 /// As [`Field::run`], with lists of leases that lack what this says for the number of the step.
 fn run_lacking<'a>(field: &mut Field, span: Span, lacks: impl Fn(usize) -> &'a [&'a str]) {

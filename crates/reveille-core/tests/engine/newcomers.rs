@@ -1,6 +1,10 @@
 //! Which machines are newcomers, whichever process looks: those that were made in our sight and have not been Ready before.
 
+use std::sync::Arc;
+
+use reveille_core::effect::Outcome;
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::Fault;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
@@ -10,9 +14,6 @@ use super::replacing::{
     blamed, counted, deletes, fails, is_made, proved, three_fail, three_failed_replacements,
 };
 use super::steps::{made, min, roster_with, set};
-use reveille_core::effect::Outcome;
-use reveille_core::model::instance::Fault;
-use std::sync::Arc;
 
 /// The Node of a successor registers, and is not Ready before its network is there. Meanwhile we are restarted.
 #[test]
@@ -168,7 +169,7 @@ fn machine_that_its_cell_denied_for_a_while_is_no_newcomer() {
     }
 }
 
-/// As `newcomers::successor_whose_node_was_not_ready_yet_at_a_restart_proves_its_replacement`: the successor was made in the
+/// As `successor_unready_at_restart_proves_its_replacement`: the successor was made in the
 /// seconds in which no process ran, and we are restarted once more before its Node is Ready.
 #[test]
 fn successor_made_unwatched_counts_after_a_second_restart() {
@@ -211,7 +212,7 @@ fn successor_made_unwatched_unblocks_pool_after_second_restart() {
     }
 }
 
-/// Joining may take for ever, as in `newcomers::machine_that_joins_for_as_long_as_it_takes_is_not_rebooted_after_a_restart`: this
+/// Joining may take for ever, as in `machine_joining_without_deadline_is_kept_after_restart`: this
 /// one was made in the seconds of the restart, and its Node registers in our sight.
 #[test]
 fn machine_made_during_restart_joins_as_long_as_it_takes() {

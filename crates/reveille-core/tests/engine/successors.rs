@@ -2,6 +2,7 @@
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::Event;
+use reveille_core::model::instance::Fault;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Span;
@@ -9,9 +10,7 @@ use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
 use super::replacing::{blamed, counted, deletes, fails, is_made, proved};
-use super::steps::roster_with;
-use super::steps::{made, min, run_with, set};
-use reveille_core::model::instance::Fault;
+use super::steps::{made, min, roster_with, run_with, set};
 
 fn under_way(field: &Field) -> usize {
     field.state.context().book.operations.len()

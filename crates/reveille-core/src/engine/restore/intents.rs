@@ -27,8 +27,7 @@ impl Replay {
             if outcome.denies() {
                 self.state.book.not_deleted(&operation.call);
                 if let Some(counted) = &operation.counted {
-                    self.state.book.uncount_fault(counted);
-                    self.state.newcomers.bring_witnesses_back(&counted.pool);
+                    self.state.uncount_fault(counted);
                 }
             }
             if outcome.never_happened() && operation.repair_step.class().is_destructive() {

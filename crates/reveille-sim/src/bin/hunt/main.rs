@@ -1,7 +1,7 @@
 //! The long hunt, from a command line: `cargo xtask hunt --hours 8`.
 //!
 //! ```text
-//!  seeds from --from on ─▶ play ─▶ progress on a terminal
+//!  seeds from --from on ─▶ play ─▶ progress
 //!                           └▶ broke? shrink ─▶ seed file in target/hunt/ ─▶ its story and its replay command
 //!  time is up ─▶ report
 //! ```
@@ -27,6 +27,10 @@ use report::Report;
 const SHRINK_RUNS_MAX: u32 = 300;
 /// Failures that are shrunk and told whole; of those after them the seed is named, and what broke.
 const TOLD_MAX: usize = 12;
+/// How often the progress is told on a terminal, where a line replaces the one before.
+const TOLD_EVERY_TERMINAL: Duration = Duration::from_millis(500);
+/// And in a file: what a hunt that was ended by hand has done is known to the minute.
+const TOLD_EVERY_FILE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -83,9 +87,11 @@ fn hunt(order: &Hunt) -> Result<bool, String> {
             );
         }
         report.add(&quarry, &outcome);
-        if shown && told.elapsed() > Duration::from_millis(500) {
+        let tell_after = if shown { TOLD_EVERY_TERMINAL } else { TOLD_EVERY_FILE };
+        if told.elapsed() > tell_after {
             told = Instant::now();
-            eprint!("\r{}", report.line(begun.elapsed()));
+            let line = report.line(begun.elapsed());
+            if shown { eprint!("\r{line}") } else { eprintln!("{line}") }
         }
     }
     if shown {

@@ -92,7 +92,7 @@ impl fmt::Display for Hold {
             Self::ClockWrong => f.write_str("its clock is not synchronised, so no date of a certificate can be judged"),
             Self::JoinUnderWay => f.write_str("a join is under way"),
             Self::NeverJoined => f.write_str("this machine has no trace of a join, and none was ordered"),
-            Self::CannotTell => f.write_str("it could not be told what is there of its join"),
+            Self::CannotTell => f.write_str("cannot tell how far its earlier join came"),
             Self::NotLooked => f.write_str("nothing is known of the machine yet"),
         }
     }

@@ -1,4 +1,4 @@
-//! A cause's page: what `--explain` prints and `docs/reference/findings/` holds, made from the catalogue.
+//! A cause's page: what `reveille explain` prints and `docs/reference/findings/` holds, made from the catalogue.
 
 use std::fmt::Write as _;
 
@@ -21,17 +21,18 @@ pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
     }
     for (repair, why) in [("reboot", &cause.no_reboot), ("replacement", &cause.no_replace)] {
         if let Some(why) = why {
-            let _ = write!(page, "\nA {repair} is of no use: {why}.\n");
+            let _ = write!(page, "\nA {repair} does not help: {why}.\n");
         }
     }
     if !cause.collect.is_empty() {
-        let _ = write!(page, "\nWhen it is not sure, collect next:\n\n{}", list(&cause.collect));
+        let _ = write!(page, "\nWhen the cause is not sure, collect next:\n\n{}", list(&cause.collect));
     }
     if !cause.explains.is_empty() {
         let links = cause.explains.iter().filter_map(|place| catalogue.causes.get(*place));
         let links: Vec<String> =
             links.map(|other| format!("[{}]({}.md) ({})", other.code, other.code, other.label)).collect();
-        let _ = write!(page, "\nIt explains, where they are seen beside it: {}.\n", links.join(", "));
+        let _ =
+            write!(page, "\nWhere these are found too, they are its consequences: {}.\n", links.join(", "));
     }
     page.push_str("\n## What proves it\n");
     for signal in catalogue.signs(cause) {
@@ -43,8 +44,8 @@ pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
 
 /// The list of all causes, those that the engine proves itself among them, as Markdown.
 pub fn index(catalogue: &Catalogue) -> String {
-    let mut page = "# Findings\n\nWhat `reveille diagnose` can tell, by the stage where it usually stops a machine, made from `catalogue/`; and, with a\n\
-                    star, what Reveille proves itself from what the cloud and the cluster say of their objects.\n\n\
+    let mut page = "# Findings\n\nThe causes that `reveille diagnose` finds in logs, made from `catalogue/`, and with a star those that Reveille finds in the\n\
+                    objects of the cloud and the cluster. Each stands at the stage where it usually stops a machine.\n\n\
                     ## Stages\n\nEvery machine passes these, in this order.\n\n| stage | what happens there |\n| --- | --- |\n"
         .to_owned();
     for stage in Stage::ALL {
@@ -61,8 +62,9 @@ pub fn index(catalogue: &Catalogue) -> String {
 /// What happens at a stage, and which causes usually stop a machine there.
 pub fn stage(catalogue: &Catalogue, stage: Stage) -> String {
     let (says, number, all) = (capital(stage.says()), stage.number(), Stage::ALL.len());
-    let mut page =
-        format!("# {stage}\n\nStage {number} of {all}. {says}.\n\nWhat usually stops a machine there:\n\n");
+    let mut page = format!(
+        "# {stage}\n\nStage {number} of {all}. {says}.\n\nCauses that usually stop a machine there:\n\n"
+    );
     for Listed { code, label, says, .. } in causes(catalogue).filter(|cause| cause.stage == stage) {
         let _ = writeln!(page, "* {code} {label}: {says}");
     }
@@ -116,13 +118,13 @@ fn sign(catalogue: &Catalogue, signal: &Signal, page: &mut String) {
     };
     let mut rules = Vec::new();
     if signal.at_least > 1 {
-        rules.push(format!("counts from {} times on", signal.at_least));
+        rules.push(format!("counts when seen at least {} times", signal.at_least));
     }
     if signal.often > 1 {
-        rules.push(format!("seen less than {} times it is merely possible", signal.often));
+        rules.push(format!("only possible when seen less than {} times", signal.often));
     }
     if !signal.with.is_empty() {
-        rules.push(format!("counts only beside: {}", names(&signal.with)));
+        rules.push(format!("counts only together with: {}", names(&signal.with)));
     }
     if !signal.without.is_empty() {
         rules.push(format!("counts only without: {}", names(&signal.without)));
@@ -131,10 +133,10 @@ fn sign(catalogue: &Catalogue, signal: &Signal, page: &mut String) {
         rules.push(format!("counts only on {}", signal.on.join(", ")));
     }
     if !signal.taken_back_by.is_empty() {
-        rules.push(format!("taken back by a later: {}", names(&signal.taken_back_by)));
+        rules.push(format!("no longer counts once seen later: {}", names(&signal.taken_back_by)));
     }
     if signal.weak {
-        rules.push("counts only where nothing else was found".to_owned());
+        rules.push("counts only where no other cause was found".to_owned());
     }
     if !rules.is_empty() {
         let _ = write!(page, "\n{}", list(&rules));

@@ -380,7 +380,7 @@ fn doctor() -> Report {
         id: "kubelet".to_owned(),
         rests_on: vec!["runtime".to_owned(), "swap".to_owned()],
         result: "skipped".to_owned(),
-        says: "it rests on swap, which failed".to_owned(),
+        says: "needs swap, which failed".to_owned(),
         evidence: Vec::new(),
         cause: None,
         code: None,

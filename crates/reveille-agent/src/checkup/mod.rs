@@ -138,7 +138,7 @@ pub fn checkup(facts: &Facts) -> Vec<Check> {
     for rule in RULES {
         let root = rule.rests_on.iter().find_map(|id| broken.get(id)).copied();
         let found = match root {
-            Some(root) => Found::skipped(format!("it rests on {root}, which failed")),
+            Some(root) => Found::skipped(format!("needs {root}, which failed")),
             None => (rule.judge)(facts),
         };
         if let Some(root) = root.or_else(|| (found.result == Result::Failed).then_some(rule.id)) {

@@ -44,7 +44,7 @@ fn single_fault_fails_first_and_skips_dependent_checks() {
         assert_eq!(others, [""; 0], "{what}: one thing was spoiled");
         for check in checks.iter().filter(|check| check.rests_on.contains(&id)) {
             assert_eq!(check.result, Result::Skipped, "{what}: {check}");
-            assert_eq!(check.says, format!("it rests on {id}, which failed"));
+            assert_eq!(check.says, format!("needs {id}, which failed"));
         }
     }
 }

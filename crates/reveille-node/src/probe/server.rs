@@ -395,7 +395,7 @@ impl Probe {
 }
 
 fn unasked(endpoint: &Endpoint) -> Server {
-    const WHY: &str = "what it rests on did not come through";
+    const WHY: &str = "the step before it failed";
     Server {
         endpoint: endpoint.to_string(),
         host: endpoint.host.clone(),

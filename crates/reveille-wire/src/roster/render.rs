@@ -227,10 +227,10 @@ fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
         let groups: Vec<String> = pool.groups.iter().map(group).collect();
         lines.line(format_args!("      securityGroups: [{}]", groups.join(", ")));
     }
-    lines.line(format_args!("      min: {}  # no act of ours leaves fewer machines than this", pool.min));
+    lines.line(format_args!("      min: {}  # Reveille never leaves fewer machines than this", pool.min));
     let within = pool.join_within.map_or_else(|| "never".to_owned(), duration::text);
     lines.line(format_args!("      join: {{within: {within}}}"));
-    lines.line(format_args!("      # off: not even told. propose: told, not done. act: done."));
+    lines.line(format_args!("      # off: not shown. propose: shown, not done. act: done."));
     let Repair { network, rejoin, reboot, replace, cleanup } = pool.repair;
     lines.line(format_args!(
         "      repair: {{network: {}, rejoin: {}, reboot: {}, replace: {}, cleanup: {}}}",
@@ -242,7 +242,7 @@ fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
     ));
     if let Some(through) = pool.through_group {
         lines.line(format_args!(
-            "      # A group of the cloud keeps machines of this pool. true: one may be replaced, through its group."
+            "      # true: a machine of this pool may be replaced through the cloud's group that keeps it."
         ));
         lines.line(format_args!("      throughGroup: {through}"));
     }
@@ -256,9 +256,11 @@ fn spelled(mark: &Mark, at: Option<&CloudRef>) -> Mark {
 fn limits(lines: &mut Lines, limits: &Limits) {
     lines.blank();
     lines.line(format_args!(
-        "  # At most so many machines under repair at once and begun within an hour; and when more than this share is"
+        "  # The most machines under repair at once, and the most repairs begun in an hour. When more than freezeAbove of the"
     ));
-    lines.line(format_args!("  # faulty, nothing is done to any: the cause is then elsewhere."));
+    lines.line(format_args!(
+        "  # machines are faulty, Reveille repairs none of them: the cause is then elsewhere."
+    ));
     let written = [
         format!("atOnce: {}", limits.at_once),
         format!("perHour: {}", limits.per_hour),

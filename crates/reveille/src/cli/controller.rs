@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::cloud::CloudRights;
-use super::{LogFormat, collect, hot, init, invite, play, rancher, reached, rights};
+use super::{GLOBAL_OPTIONS, LogFormat, collect, hot, init, invite, play, rancher, reached, rights};
 
 /// Which rosters, and where what is known of them is kept.
 #[derive(Args, Clone, Debug)]
@@ -17,6 +17,7 @@ pub(crate) struct Rosters {
     #[arg(
         long,
         global = true,
+        help_heading = GLOBAL_OPTIONS,
         value_name = "FILE",
         env = "REVEILLE_ROSTER",
         default_value = "reveille.yaml"
@@ -24,7 +25,7 @@ pub(crate) struct Rosters {
     pub(crate) roster: Vec<PathBuf>,
 
     /// Directory of ledgers and pauses, with a subdirectory for each roster [default: $XDG_STATE_HOME/reveille]
-    #[arg(long, global = true, value_name = "DIR", env = "REVEILLE_STATE")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "DIR", env = "REVEILLE_STATE")]
     pub(crate) state: Option<PathBuf>,
 }
 
@@ -35,7 +36,7 @@ pub(crate) enum Command {
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(Run),
     /// List machines and their problems
-    #[command(after_long_help = STATUS_EXAMPLES, visible_alias = "roll")]
+    #[command(after_long_help = STATUS_EXAMPLES, alias = "roll")]
     Status(Status),
     /// Explain why a machine is not a Ready node
     #[command(after_long_help = WHY_EXAMPLES)]
@@ -141,7 +142,9 @@ Examples:
   reveille status --all             all machines
   reveille status -o json | jq '.machines[] | select(.answers == \"no\") | .name'
 
-Asks the running controller. If none runs, it reads cluster and cloud once and changes nothing.";
+Asks the running controller. If none runs, it reads cluster and cloud once and changes nothing.
+
+Exit codes: 0 all machines Ready · 1 a machine is not Ready or missing · 2 unknown · 64 usage error or invalid roster";
 
 /// `status`.
 #[derive(Args, Clone, Debug)]
@@ -155,7 +158,9 @@ const WHY_EXAMPLES: &str = "\
 Examples:
   reveille why kks-prod-w-7xk2p      by the machine's name
   reveille why 0c2f9d2e              by a unique prefix of its instance id
-  reveille why w-7xk2p --timeline    with the time in each stage";
+  reveille why w-7xk2p --timeline    with the time in each stage
+
+Exit codes: 0 the machine is Ready, or is not expected to be · 1 it is not · 2 unknown · 64 usage error or invalid roster";
 
 /// `why`.
 #[derive(Args, Clone, Debug)]

@@ -96,19 +96,22 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// Heading of the options that each command has, below those of its own.
+pub(crate) const GLOBAL_OPTIONS: &str = "Global options";
+
 /// Options of every command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
     /// Directory of additional or overriding detection rules
-    #[arg(long, global = true, value_name = "DIR", env = "REVEILLE_CATALOGUE")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "DIR", env = "REVEILLE_CATALOGUE")]
     pub(crate) catalogue: Option<PathBuf>,
 
     /// Output format
-    #[arg(long, short, global = true, value_name = "FORMAT", default_value = "table")]
+    #[arg(long, short, global = true, help_heading = GLOBAL_OPTIONS, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Output,
 
     /// When to use colour
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
 

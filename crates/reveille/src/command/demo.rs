@@ -87,7 +87,7 @@ fn record(args: &cli::play::Demo, story: &Demo, start: Start) -> Result<Option<R
     let header = Header {
         program: env!("CARGO_PKG_VERSION").to_owned(),
         engine: ENGINE.to_owned(),
-        of: format!("demo, story {}", args.seed),
+        of: format!("demo, seed {}", args.seed),
         roster: story.roster().clone(),
         start,
         restored: None,

@@ -8,16 +8,21 @@ use reveille_diagnose::{explained, own, page};
 use super::{Answer, Context};
 use crate::cli::Explain;
 use crate::cli::failure::Failure;
+use crate::render::markdown;
 
 /// `explain`.
 pub(crate) fn explain(context: &Context, args: &Explain) -> Result<Answer, Failure> {
-    let (catalogue, code) = (context.catalogue()?, args.code.as_str());
+    let (catalogue, code, paper) = (context.catalogue()?, args.code.as_str(), &context.paper);
     let text = if let Some(cause) = catalogue.cause(code) {
-        context.print_own(&explained::read(&catalogue, cause), || page::page(&catalogue, cause))?
+        context.print_own(&explained::read(&catalogue, cause), || {
+            markdown::plain(&page::page(&catalogue, cause), paper)
+        })?
     } else if let Some(cause) = own::cause(&catalogue, code) {
-        context.print_own(&explained::proved(cause), || own::page(cause))?
+        context.print_own(&explained::proved(cause), || markdown::plain(&own::page(cause), paper))?
     } else if let Some(stage) = Stage::from_name(&code.to_ascii_lowercase()) {
-        context.print_own(&explained::stage(&catalogue, stage), || page::stage(&catalogue, stage))?
+        context.print_own(&explained::stage(&catalogue, stage), || {
+            markdown::plain(&page::stage(&catalogue, stage), paper)
+        })?
     } else {
         return Err(Failure::usage(anyhow!("unknown cause {code}")).next(
             "give a code (RV117), a name (bootstrap-token-invalid) or a stage (cni); docs/reference/findings lists them",

@@ -118,8 +118,10 @@ fn unread(error: ReadError, site: &dyn Site) -> Failure {
 
 /// What the operator wants to know once the file exists.
 fn summary(file: &Path, found: &[String], unknown: &[Gap], unmarked: bool) -> String {
-    let mut out =
-        format!("{} is written. It only looks: nothing is done until a remedy says act.\n\n", file.display());
+    let mut out = format!(
+        "{} is written. Reveille only reports with it: it changes nothing until you set a kind of repair to `act`.\n\n",
+        file.display()
+    );
     for line in found {
         out.push_str(&format!("found      {line}\n"));
     }

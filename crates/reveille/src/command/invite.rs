@@ -105,9 +105,8 @@ fn question(args: &Invite) -> Result<Ask, Failure> {
 /// The machines that would lose their access at the end of a rotation.
 fn late(count: u32, machines: &[MachineRow]) -> Failure {
     let have = if count == 1 { "machine has" } else { "machines have" };
-    let mut text = format!(
-        "{count} {have} not come with a certificate of the newest authority, and would be locked out:"
-    );
+    let mut text =
+        format!("{count} {have} no certificate of the newest authority yet and would lose access:");
     for row in machines {
         let (node, record, heard) = (&row.node_name, &row.machine, listed::heard(row));
         let _ = write!(
@@ -120,31 +119,31 @@ fn late(count: u32, machines: &[MachineRow]) -> Failure {
         let _ = write!(text, "\n    and {more} more: reveille invite --machines");
     }
     if machines.iter().any(|row| row.removed == Some(Removal::Node)) {
-        text.push_str("\n    One whose Node stays away is welcomed by no session: reveille invite --readmit MACHINE, until it came");
+        text.push_str("\n    A machine whose Node was removed cannot connect and renew: run reveille invite --readmit MACHINE, and wait until it has");
     }
     Failure::usage(anyhow!("{text}")).next(
-        "wait until they came; remove those that are gone: reveille invite --remove MACHINE; or lock them out: \
+        "wait until they connect; remove those that no longer exist: reveille invite --remove MACHINE; or end their access: \
          reveille invite --finish-rotation --force",
     )
 }
 
 fn removed(args: &Invite, machine: &str) -> String {
     if args.readmit.is_some() {
-        format!("{machine} may come again.\n")
+        format!("{machine} may join again.\n")
     } else if args.node {
         format!(
-            "The Node of {machine} stays away; the machine keeps its certificate, which counts again after --readmit.\n"
+            "The Node of {machine} stays removed. The machine keeps its certificate, which is valid again after --readmit.\n"
         )
     } else {
-        format!("{machine} is let in no more: its certificate counts no more.\n")
+        format!("{machine} has no access any more: its certificate is revoked.\n")
     }
 }
 
 fn revoked(args: &Invite, count: u32, let_in: &[Sentence]) -> String {
     let id = args.revoke.as_deref().unwrap_or_default();
-    let mut text = format!("Invitation {id} is taken back: no machine can use it any more.\n");
+    let mut text = format!("Invitation {id} is revoked: no machine can use it any more.\n");
     if count > 0 {
-        let _ = writeln!(text, "Who was let in by it stays, {count} in all; --remove sends one away:");
+        let _ = writeln!(text, "Machines that joined with it keep their access ({count}); --remove ends it:");
         for machine in let_in {
             let _ = writeln!(text, "  {machine}");
         }
@@ -157,8 +156,9 @@ fn print(context: &Context, args: &Invite, invited: &Invited) -> Result<String, 
         (Some(server), _) => server.clone(),
         (None, Some(address)) => format!("https://{address}"),
         (None, None) => {
-            let why = anyhow!("the server listens at every address and knows no name of its own");
-            return Err(Failure::usage(why).next("say where machines reach it: --server https://HOST:PORT"));
+            let why = anyhow!("the server listens on all addresses and has no name");
+            return Err(Failure::usage(why)
+                .next("give the address under which machines reach it: --server https://HOST:PORT"));
         }
     };
     let pins: Vec<&str> = invited.ca_pins.iter().map(Word::as_str).collect();
@@ -272,9 +272,12 @@ mod tests {
     #[test]
     fn node_only_removal_says_that_the_certificate_is_kept() {
         let node = removed(&args("reveille invite --remove w-1 --node"), "m-1");
-        assert!(node.contains("Node of m-1 stays away") && node.contains("keeps its certificate"), "{node}");
+        assert!(
+            node.contains("Node of m-1 stays removed") && node.contains("keeps its certificate"),
+            "{node}"
+        );
         let machine = removed(&args("reveille invite --remove w-1"), "m-1");
-        assert!(machine.contains("m-1 is let in no more") && !machine.contains("keeps"), "{machine}");
+        assert!(machine.contains("m-1 has no access any more") && !machine.contains("keeps"), "{machine}");
     }
 
     #[test]

@@ -30,14 +30,14 @@ pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<
     let named = Scope(&roster, &scope);
     let said = if look::is_led(&state_dir) {
         format!(
-            "{named} is paused. The controller heeds it within two seconds; what is on its way is finished."
+            "{named} is paused. The controller starts no repair from two seconds on; running operations finish."
         )
     } else {
         let dir = state_dir.display();
         format!(
-            "Written, and nothing is paused yet: no controller runs on {dir}. {named} is paused for a controller that starts \
-             there. One on another host, of another user or with another state directory does not see it: run this there, \
-             or put the annotation {PAUSE}: \"true\" on the Nodes."
+            "Saved, but nothing is paused yet: no controller runs with the state directory {dir}. The pause applies to one that \
+             starts there. A controller on another host, of another user or with another state directory does not see it. Run \
+             this command there, or set the annotation {PAUSE}: \"true\" on the Nodes."
         )
     };
     Ok(Answer::fine(format!("{said}\nnext: reveille resume{}\n", argument(&scope))))
@@ -55,22 +55,22 @@ pub(crate) fn resume(context: &Context, args: &cli::controller::Resume) -> Resul
         }
         if let Some(error) = set.unreadable.into_iter().next() {
             return Err(Failure::internal(anyhow::Error::new(error))
-                .next("remove that file by hand; until then it covers everything"));
+                .next("delete that file; until then it pauses the whole roster"));
         }
         let count = set.pauses.len();
-        return Ok(Answer::fine(format!("{}: {count} pause(s) taken back.\n", roster.roster.name)));
+        return Ok(Answer::fine(format!("{}: pauses ended: {count}.\n", roster.roster.name)));
     }
     let scope = scope(&roster, args.scope.as_deref())?;
     let named = Scope(&roster, &scope);
     if pauses.remove(&PauseName::of(&scope)).map_err(fail)? {
-        return Ok(Answer::fine(format!("{named} is not paused any more.\n")));
+        return Ok(Answer::fine(format!("{named} is no longer paused.\n")));
     }
     let others: Vec<String> =
         set.pauses.values().map(|pause| Scope(&roster, &pause.scope).to_string()).collect();
     let known = if others.is_empty() {
         "nothing is paused".to_owned()
     } else {
-        format!("paused are: {}", others.join(", "))
+        format!("paused: {}", others.join(", "))
     };
     Err(Failure::usage(anyhow!("{named} was not paused; {known}")))
 }
@@ -80,7 +80,7 @@ fn the_roster(context: &Context) -> Result<CheckedRoster, Failure> {
     let mut rosters = context.rosters()?;
     match (rosters.pop(), rosters.is_empty()) {
         (Some(one), true) => Ok(one),
-        _ => Err(Failure::usage(anyhow!("these files hold several rosters, and a pause belongs to one"))
+        _ => Err(Failure::usage(anyhow!("several rosters are given, and a pause belongs to one"))
             .next("name the file of one roster with --roster")),
     }
 }

@@ -49,7 +49,7 @@ impl Sight {
                     "{name} is available again; every timer that depends on it restarts"
                 );
             }
-            (Trust::Since(_), _) => tracing::info!(roster, source = name, "{name} is read"),
+            (Trust::Since(_), _) => tracing::info!(roster, source = name, "{name}: first complete data"),
         }
     }
 }

@@ -217,7 +217,7 @@ mod tests {
         let mut report = report(vec![
             check("clock", "passed", "it agrees"),
             swap,
-            check("kubelet", "skipped", "it rests on swap, which failed"),
+            check("kubelet", "skipped", "needs swap, which failed"),
         ]);
         report.findings = vec![LogFindingReport {
             cause: "swap-enabled".to_owned(),
@@ -248,7 +248,7 @@ Logs    say the same: swap-enabled (RV526), sure: swap is on
 
 ✓  clock    kubelet-start  it agrees
 ✗  swap     kubelet-start  swap is on
-–  kubelet  kubelet-start  it rests on swap, which failed
+–  kubelet  kubelet-start  needs swap, which failed
 
 1 passed, 0 warned, 1 failed, 1 skipped, 0 could not be told. Joins: 10.0.0.1:6443, after the command line.
 ";

@@ -45,9 +45,9 @@ pub(crate) fn page(report: &HotReport, paper: &Paper) -> String {
 
 fn head(report: &HotReport) -> String {
     let found = match report.verdicts.as_slice() {
-        [] => "nothing is written without end".to_owned(),
-        [_] => "1 is written without end".to_owned(),
-        several => format!("{} are written without end", several.len()),
+        [] => "no object is updated in a loop".to_owned(),
+        [_] => "1 object is updated in a loop".to_owned(),
+        several => format!("{} objects are updated in a loop", several.len()),
     };
     match &report.server {
         Some(server) => {
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(exit(&report), Exit::Problems);
         let page = page(&report, &Paper { width: None, colored: false, zone: TimeZone::UTC });
         for wanted in [
-            "127.0.0.1:6443 · 59 kinds · looked for 10 s · 1 is written without end",
+            "127.0.0.1:6443 · 59 kinds · looked for 10 s · 1 object is updated in a loop",
             "✗ nodes.management.cattle.io c-1/machine-h46dc  hot · 4.00 writes/s (40 in 10 s, seen by watching)",
             "  looks like  docker-info: ",
             "  suspected   agent-a",

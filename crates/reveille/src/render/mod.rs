@@ -13,6 +13,7 @@ pub(crate) mod hot;
 #[cfg(feature = "controller")]
 pub(crate) mod incidents;
 pub(crate) mod join;
+pub(crate) mod markdown;
 pub(crate) mod output_style;
 #[cfg(feature = "controller")]
 pub(crate) mod plan;

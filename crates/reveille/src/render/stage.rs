@@ -84,7 +84,7 @@ impl Stage {
     /// Prints the introduction.
     pub(crate) fn prologue(&mut self, seed: u64) {
         self.line(&format!(
-            "A simulated cluster, story {seed}. Engine, ledger and safety rules are those of `reveille run`."
+            "A simulated cluster, seed {seed}. Engine, ledger and safety rules are those of `reveille run`."
         ));
         let legend = "event: in the cluster · found: problem and cause · repair: operation requested · result: what a fresh read shows";
         self.line(&self.paper.tone(Tone::Faint, legend));
@@ -351,7 +351,7 @@ fn verdict(summary: &Summary, paper: &Paper) -> String {
         format!("{answer} of {machines} machines are Ready")
     };
     let tone = if summary.ended_well() { Tone::Good } else { Tone::Bad };
-    out.push_str(&paper.tone(tone, format!("{all}; {rules}; {} of story time.", summary.lasted)));
+    out.push_str(&paper.tone(tone, format!("{all}; {rules}; {} of simulated time.", summary.lasted)));
     out.push_str("\nnext: reveille init reads your own cluster and changes nothing\n");
     out
 }

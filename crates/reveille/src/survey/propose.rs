@@ -58,7 +58,7 @@ pub(crate) fn roster(survey: &Survey, place: &Place<'_>) -> Proposed {
     };
     let network = network(survey, place, &mut unknown);
     let notes = vec![
-        "Written by `reveille init` from what it saw. Read it, correct it, then switch remedies on."
+        "Written by `reveille init` from what it found. Check it, correct it, then enable kinds of repair one by one."
             .to_owned(),
         format!(
             "{} nodes were seen; {} of them are instances of {}, which has {}.",

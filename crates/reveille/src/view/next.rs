@@ -18,12 +18,10 @@ use reveille_wire::report::{HeldReport, In, NextReport};
 pub(crate) fn report(context: &PlanContext<'_>, case: &Case, decision: &Decision) -> NextReport {
     let (what, not_before) = match &decision.next {
         Next::Act { call, .. } => (format!("{}, at once", call.in_a_line()), None),
-        Next::Held { repair_step, call } => {
+        Next::Held { .. } => {
             let why = decision.held.last().and_then(|(_, holds)| holds.first());
             let why = why.map_or_else(String::new, |hold| format!(" ({hold})"));
-            let what =
-                call.as_ref().map_or_else(|| repair_step.says().to_owned(), |call| would(*repair_step, call));
-            (format!("{what}: blocked{why}"), None)
+            (format!("{}{why}", blocked(&decision.next).unwrap_or_default()), None)
         }
         Next::Wait { until, why } => {
             (since_sight(context, case, *until).unwrap_or_else(|| why.to_string()), Some(*until))
@@ -40,6 +38,22 @@ pub(crate) fn report(context: &PlanContext<'_>, case: &Case, decision: &Decision
     };
     let then = matches!(decision.next, Next::Wait { .. }).then(|| then(context, case));
     NextReport { what, not_before: not_before.map(|at| In::new(at, context.now)), then }
+}
+
+/// The next step as [`report`] gives it, on a page that lists beside it what blocks each step: there the reason stands once.
+pub(crate) fn report_beside_held(context: &PlanContext<'_>, case: &Case, decision: &Decision) -> NextReport {
+    let report = report(context, case, decision);
+    match blocked(&decision.next) {
+        Some(what) => NextReport { what, ..report },
+        None => report,
+    }
+}
+
+/// The step that is blocked, where the next one is.
+fn blocked(next: &Next) -> Option<String> {
+    let Next::Held { repair_step, call } = next else { return None };
+    let what = call.as_ref().map_or_else(|| repair_step.says().to_owned(), |call| would(*repair_step, call));
+    Some(format!("{what}: blocked"))
 }
 
 /// A deadline that was extended because a data source failed must not claim to count from the first sight.

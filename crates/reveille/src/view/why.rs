@@ -58,7 +58,7 @@ pub(crate) fn report<'a>(
     }
     let next = machine.root().or_else(|| machine.cases.first().copied()).map(|case| {
         let decision = next::decision(context, case);
-        next::report(context, case, &decision)
+        next::report_beside_held(context, case, &decision)
     });
     let open = machine.cases.iter().filter_map(|case| case.incident.asked.as_ref());
     let asked = open.map(|asked| AskedReport::new(asked, context.now)).collect();

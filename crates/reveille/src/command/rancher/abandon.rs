@@ -33,7 +33,8 @@ pub(super) async fn abandon(context: &Context, args: &Abandon) -> Result<Answer,
     let entries: &[Entry] = match &taken {
         Some(taken) => &taken.entries,
         None => {
-            read = read_only::<Entry>(&book_folder(&state_dir)).context("cannot read the book of repairs")?;
+            read =
+                read_only::<Entry>(&book_folder(&state_dir)).context("cannot read the journal of repairs")?;
             &read.records
         }
     };
@@ -55,8 +56,8 @@ pub(super) async fn abandon(context: &Context, args: &Abandon) -> Result<Answer,
     }
     if let Some(Taken { book, .. }) = &mut taken {
         let entry = Entry { node: args.node.clone(), path, what: Line::Closed { how: Closing::Abandoned } };
-        book.append(&entry).context("cannot write the book of repairs")?;
-        book.sync().context("cannot write the book of repairs")?;
+        book.append(&entry).context("cannot write the journal of repairs")?;
+        book.sync().context("cannot write the journal of repairs")?;
     }
     let step = |step: reveille_rancher::repair::aftermath::Step| RancherStepReport {
         at: step.at,

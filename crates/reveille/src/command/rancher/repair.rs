@@ -237,7 +237,7 @@ pub(super) fn take(state_dir: &std::path::Path) -> Result<Taken, Failure> {
     })?;
     let holder = Holder::this_process(command, clock::wall().ms);
     let opened = Ledger::<Entry>::open(&book_folder(state_dir), &holder, Config::STANDARD)
-        .context("cannot open the book of repairs")?;
+        .context("cannot open the journal of repairs")?;
     Ok(Taken { _shelf: ledger_store, book: opened.ledger, entries: opened.records })
 }
 
@@ -267,8 +267,8 @@ async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Fai
             Some(Effect::Look { look }) => Event::Looked { look, seen: Box::new(site.see().await) },
             Some(Effect::Record { line, what }) => {
                 let entry = Entry { node: site.order.node.clone(), path: site.order.path, what };
-                book.append(&entry).context("cannot write the book of repairs")?;
-                book.sync().context("cannot write the book of repairs")?;
+                book.append(&entry).context("cannot write the journal of repairs")?;
+                book.sync().context("cannot write the journal of repairs")?;
                 Event::Recorded { line }
             }
             Some(Effect::Do { number, act }) => {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use reveille_core::effect::{Effect, Look, Outcome};
 use reveille_core::engine::{Start, State};
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
-use reveille_core::model::access::Access;
 use reveille_core::model::id::{
     CloudName, Fence, GroupId, ImageId, InstanceId, LookId, NetworkId, PoolName, ZoneName,
 };
@@ -15,6 +14,7 @@ use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortSt
 use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::network::SecurityGroup;
 use reveille_core::model::node::{Node, NodeIntent, Provider, Ready};
+use reveille_core::model::roster::Access;
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };

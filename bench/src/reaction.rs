@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use reveille_core::decide::{Next, decide};
 use reveille_core::effect::{Effect, Look};
 use reveille_core::event::{Answer, ClusterFact, Event};
 use reveille_core::model::id::{InstanceId, LookId};
@@ -22,7 +23,6 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Deadlines;
 use reveille_core::model::testimony::Testimony;
 use reveille_core::model::time::{Span, Time};
-use reveille_core::plan::decide::{Next, decide};
 
 use super::cycle::thread_cpu;
 use super::fleet::{Fleet, Onlooker};

@@ -62,8 +62,8 @@ pub fn names_and_ids<'g>(groups: impl IntoIterator<Item = &'g GroupRef>) -> (Vec
 mod tests {
     use std::collections::BTreeMap;
 
-    use reveille_core::model::access::Access;
     use reveille_core::model::id::{PoolName, RosterName};
+    use reveille_core::model::roster::Access;
     use reveille_core::model::roster::{Deadlines, Limits, Network, Ownership, Pool, Repair, Timing};
 
     use super::*;

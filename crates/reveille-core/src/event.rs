@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use crate::model::access::UserRoles;
-use crate::model::agent::AgentReport;
+use crate::model::agent_report::AgentReport;
 use crate::model::hearing::Said;
 use crate::model::id::{
     AgentId, CloudName, ClusterUid, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId,

@@ -8,8 +8,10 @@
 //!
 //! Depends on no async runtime, HTTP, Kubernetes client, clock, environment, file system or randomness; iterates only
 //! over ordered maps. The same events give the same bytes out on every run. A stage imports `model` and earlier stages,
-//! never a later one. [`remedies`] holds what is true of one repair alone, for every stage.
+//! never a later one: [`model`], [`observe`], [`diagnose`], [`plan`], [`remedies`] (what is true of one repair alone),
+//! [`decide`], [`engine`].
 
+pub mod decide;
 pub mod diagnose;
 pub mod effect;
 pub mod engine;

@@ -20,10 +20,11 @@ use reveille_core::effect::ReadError;
 use reveille_core::event::{Answer, Event};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::evidence::{Line, Source};
+use reveille_core::model::guest::{BootProgress, ConfigDrive, Guest};
 use reveille_core::model::hearing::{Hearing, Unread};
 use reveille_core::model::id::{CauseCode, CauseLabel};
 use reveille_core::model::incident;
-use reveille_core::model::testimony::{self, BootProgress, ConfigDrive, Guest, Testimony, Told};
+use reveille_core::model::testimony::{self, Testimony, Told};
 
 use crate::catalogue::{self, Catalogue, Complaint, Signal, Tells};
 use crate::finding::{Confidence, Finding, Quote};

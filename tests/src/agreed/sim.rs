@@ -4,12 +4,12 @@
 //! must not be a matter of the moment.
 
 use anyhow::{Result, anyhow, ensure};
+use reveille_core::decide::{Next, decide};
 use reveille_core::diagnose::standing::Standing as Stands;
 use reveille_core::model::id::{InstanceId, PortId};
 use reveille_core::model::incident::MachineKey;
 use reveille_core::model::time::Span;
 use reveille_core::observe::source::Trust;
-use reveille_core::plan::decide::{Next, decide};
 use reveille_sim::scenario::{Ended, FinalSnapshot, Scenario, play_to_rest, transcript};
 use reveille_sim::world::layout::CLOUD;
 

@@ -1,7 +1,7 @@
 //! Who may know whom: stages within the core, crates among each other.
 //!
 //! ```text
-//!  model ← event ← record ← effect ← observe ← diagnose ← plan, remedies ← act ← verify ← engine    a stage sees what is left
+//!  model ← event ← record ← effect ← observe ← diagnose ← plan ← remedies ← decide ← engine    a stage sees what is left
 //!  core ← wire ← kube, openstack …, registrar, node, sim ← the binary;  core ← diagnose, agent;  agent ← node, sim;
 //!  record stands alone
 //! ```
@@ -22,8 +22,8 @@ const CORE: &str = "crates/reveille-core/src/";
 /// What decides takes time and facts as arguments, and nothing else: the engine, and the agent on the node.
 const PURE: [&str; 3] = [CORE, "crates/reveille-agent/src/", "crates/reveille-hot/src/"];
 /// In this order; a stage may use itself and what stands before it.
-const STAGES: [&str; 11] =
-    ["model", "event", "record", "effect", "observe", "diagnose", "plan", "act", "verify", "lease", "engine"];
+const STAGES: [&str; 10] =
+    ["model", "event", "record", "effect", "observe", "diagnose", "plan", "remedies", "decide", "engine"];
 
 /// What the core may not name, and why.
 const IMPURE: [(&str, &str); 11] = [
@@ -103,8 +103,6 @@ pub(crate) fn stages(path: &str, text: &str, report: &mut Report) {
 
 /// Place of a module in the order; none for those that stand outside (the crate's root).
 fn rank(module: &str) -> Option<usize> {
-    // What blocks all repairs and what each repair is are one stage: the two ask each other.
-    let module = if module == "remedies" { "plan" } else { module };
     STAGES.iter().position(|stage| *stage == module)
 }
 

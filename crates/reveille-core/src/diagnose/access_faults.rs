@@ -5,17 +5,18 @@
 
 use std::sync::Arc;
 
-use crate::model::access::{RoleRef, ServiceUser, UserRoles};
+use crate::model::access::{RoleRef, UserRoles};
 use crate::model::cause::Cause;
 use crate::model::evidence::{Evidence, Fact, Source, quoted, shown};
 use crate::model::incident::{FaultKind, Subject};
 use crate::model::read_error::ReadErrorKind;
 use crate::model::roster::Roster;
+use crate::model::roster::ServiceUser;
 use crate::model::time::{Span, Time};
 use crate::observe::access::Heard;
 use crate::observe::cloud::CloudView;
 
-use super::faults::{Fault, fault};
+use super::fault::{Fault, fault};
 
 /// Seen on the assignments themselves, which are read once more before anything is done.
 const AT_ONCE: Span = Span::ZERO;

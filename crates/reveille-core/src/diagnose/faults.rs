@@ -20,42 +20,12 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 
 use super::console::{self, NeverJoinedFacts};
+use super::fault::{Fault, fault};
 use super::gathered::{Gathered, console_counts};
 use super::network::membership::{self, PortNeed};
 use super::network::pairs::{self, PairNeed};
 use super::network::rules;
-use super::standing::Absence;
 use super::{hosting, route_faults};
-
-/// One fault, with what explains it and how long the controller waits before it acts on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// What.
-    pub kind: FaultKind,
-    /// The finding to act on.
-    pub finding: Finding,
-    /// Further findings, in order.
-    pub more: Vec<Finding>,
-    /// How long it is waited for; `None`: reported only.
-    pub due_after: Option<Span>,
-    /// Rests on the cluster's view, too.
-    pub rests_on_cluster: bool,
-    /// It is waited for from no earlier moment than this.
-    pub counted_from: Time,
-}
-
-impl From<Absence> for Fault {
-    fn from(absence: Absence) -> Self {
-        Self {
-            kind: absence.kind,
-            finding: absence.finding,
-            more: Vec::new(),
-            due_after: absence.due_after,
-            rests_on_cluster: absence.rests_on_cluster,
-            counted_from: absence.counted_from,
-        }
-    }
-}
 
 /// A missing group or rule is seen on the object itself: one more look, then act.
 const AT_ONCE: Span = Span::ZERO;
@@ -63,18 +33,6 @@ const AT_ONCE: Span = Span::ZERO;
 /// Route and address pair of a node that has just come are the cloud controller's to make; ours only when it does not.
 const fn route_patience(roster: &Roster) -> Span {
     Span::from_ms(2 * roster.timing.verify_within.ms)
-}
-
-pub(super) fn fault(
-    kind: FaultKind,
-    cause: Cause,
-    evidence: Vec<Evidence>,
-    due_after: Option<Span>,
-    cluster: bool,
-) -> Fault {
-    let finding = Finding::new(cause, Confidence::Sure, evidence);
-    let (more, counted_from) = (Vec::new(), Time::default());
-    Fault { kind, finding, more, due_after, rests_on_cluster: cluster, counted_from }
 }
 
 fn pool_of<'a>(roster: &'a Roster, seen: &Seen) -> Option<&'a Pool> {

@@ -8,7 +8,7 @@
 //! The provider's word explains an absence and is never one by itself: a machine whose node is Ready answers, whatever a
 //! check says. Clouds that say none of this change nothing here.
 
-use crate::model::agent::AgentReport;
+use crate::model::agent_report::AgentReport;
 use crate::model::cause::Cause;
 use crate::model::evidence::{Evidence, MachineFact, NodeFact, Source, quoted};
 use crate::model::hosting::{Check, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
@@ -17,8 +17,8 @@ use crate::model::incident::{Confidence, FaultKind, Finding};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 
-use super::absence::Witness;
-use super::faults::{Fault, fault};
+use super::fault::{Fault, fault};
+use super::question::Witness;
 use super::standing::Absence;
 
 /// What the provider says of it, if anything.

@@ -9,10 +9,12 @@
 pub mod absence;
 pub mod access_faults;
 pub mod console;
+pub mod fault;
 pub mod faults;
 pub mod gathered;
 pub mod hosting;
 pub mod network;
+pub mod question;
 pub mod route_faults;
 pub mod service;
 pub mod standing;

@@ -20,7 +20,7 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, Link, NodeSeen};
 use crate::safeguard::{Safeguard, stands};
 
-use super::faults::{Fault, fault};
+use super::fault::{Fault, fault};
 use super::network::routes::{self, Addresses, Hop, LimitOutlook, RouteHolder, RouteReport};
 
 /// Seen on the router itself: one more look, then act.

@@ -22,7 +22,7 @@ use crate::observe::cloud::{Left, Seen};
 use crate::observe::cluster::NodeSeen;
 use crate::observe::source::Trust;
 
-use super::absence::{Witness, absent, finding};
+use super::question::{Witness, absent, finding};
 use super::standing::{Excuse, Standing};
 
 /// Its node is Ready. Is it in service?

@@ -9,14 +9,14 @@
 //! texts, and beside what objects prove: a port without its group explains why an agent reaches no API server, and not the
 //! other way round. Why a Node went, the cluster knows better than the machine of that Node.
 
-use crate::model::agent::AgentReport;
+use crate::model::agent_report::AgentReport;
 use crate::model::cause::Cause;
 use crate::model::evidence::{Evidence, GuestFact, Source, quoted};
 use crate::model::incident::{Confidence, FaultKind, Finding};
 use crate::model::testimony::Told;
 use crate::model::time::Time;
 
-use super::faults::Fault;
+use super::fault::Fault;
 
 /// Takes the agent's word into a fault of its machine. `silent`: it was said, and nothing was heard since.
 pub fn hear(fault: &mut Fault, report: &AgentReport, heard: Time, silent: bool) {

@@ -21,8 +21,8 @@ use crate::record::Record;
 use crate::safeguard::{Safeguard, stands};
 
 use super::missing::has_ended;
-use super::queue::World;
 use super::reads::Asked;
+use super::reads::World;
 use super::{LookFor, State};
 
 impl State {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::faults::Fault;
+use crate::diagnose::fault::Fault;
 use crate::model::attempt::Attempt;
 use crate::model::evidence::{Evidence, Line};
 use crate::model::id::PoolName;

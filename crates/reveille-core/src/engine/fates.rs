@@ -13,7 +13,7 @@ use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
-use crate::observe::remembered::Signs;
+use crate::observe::machine_signs::Signs;
 
 use super::State;
 

@@ -12,13 +12,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::decide::{Next, decide};
 use crate::effect::{Call, Effect};
 use crate::model::id::{IntentId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 pub use crate::model::violation::Violation;
 use crate::model::violation::ensure;
 use crate::plan::context::Case;
-use crate::plan::decide::{Next, decide};
 use crate::record::Record;
 
 use super::waits::WaitFor;

@@ -10,7 +10,8 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::faults::{self, Fault};
+use crate::diagnose::fault::Fault;
+use crate::diagnose::faults;
 use crate::diagnose::standing::Standing;
 use crate::diagnose::{absence, hosting, service, witness};
 use crate::effect::{Call, Look};

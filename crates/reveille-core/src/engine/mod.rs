@@ -46,7 +46,6 @@ mod out_of_sight;
 mod outbox;
 mod pauses;
 mod projects;
-mod queue;
 mod readback;
 mod reads;
 mod removals;

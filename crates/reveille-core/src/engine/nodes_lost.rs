@@ -1,11 +1,11 @@
-//! Node lists that lack many Nodes: the engine's side of the doubt in `observe::nodes_listed`.
+//! Node lists that lack many Nodes: the engine's side of the doubt in `observe::cluster::nodes_listed`.
 //!
 //! ```text
 //!  a list, a node, a listing of a cloud ─▶ review_node_list ─▶ judge_list ─┬▶ names to ask for ─▶ on_lost_answer ─▶ review …
 //!                                                                         └▶ believed: which went together ─▶ ledger
 //! ```
 //!
-//! `observe::nodes_listed` says what a list means; `plan::interlock` says which repairs it blocks.
+//! `observe::cluster::nodes_listed` says what a list means; `plan::interlock` says which repairs it blocks.
 
 use crate::effect::{Look, ReadError};
 use crate::event::Answer;
@@ -13,7 +13,7 @@ use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
 use crate::observe::cluster::ClusterChange;
-use crate::observe::nodes_listed::Fleet;
+use crate::observe::cluster::nodes_listed::Fleet;
 use crate::record::Record;
 use crate::safeguard::{Safeguard, stands};
 

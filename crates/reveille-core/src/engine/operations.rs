@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use crate::decide::{self, Decision, Next};
 use crate::effect::{Call, Effect, Look, Outcome};
 use crate::model::attempt::{Attempt, Ending, Why};
 use crate::model::class::Class;
@@ -18,8 +19,6 @@ use crate::model::id::{IntentId, RecordId};
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Counted, Operation, Phase, normalise_fault};
-use crate::plan::decide::{self, Decision, Next};
-use crate::plan::interlock;
 use crate::record::Record;
 use crate::remedies::{AddRoutes, DeleteInstance, NudgeRouter, RemoveRoutes, RepairStep, escalation};
 use crate::safeguard::{Safeguard, stands};
@@ -313,8 +312,7 @@ impl State {
         if case.incident.well_since.is_some() {
             return Err(Why::FaultCleared);
         }
-        let blockers =
-            interlock::blockers(&self.context(), case, operation.repair_step, Some(&operation.call));
+        let blockers = operation.repair_step.blockers(&self.context(), case, Some(&operation.call));
         blockers.into_iter().next().map_or(Ok(()), |hold| Err(Why::Held(hold)))
     }
 

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use crate::decide::EVIDENCE_WITHIN;
 use crate::effect::{Call, Look, Outcome, ReadError};
 use crate::event::Answer;
 use crate::model::before::{ActionMark, Before};
@@ -24,7 +25,6 @@ use crate::model::time::{Span, Time};
 use crate::observe::cluster::ClusterChange;
 use crate::plan::budget::{Operation, Phase};
 use crate::plan::context::{Case, PlanContext};
-use crate::plan::decide::EVIDENCE_WITHIN;
 use crate::record::{Place, Record};
 use crate::remedies::{AddRules, DeleteNode, Effectiveness, Reboot, RepairStep};
 use crate::safeguard::{Safeguard, stands};

@@ -8,6 +8,8 @@
 //! The controller makes a read once for each purpose, however often it is asked for: a thousand faults at once ask for
 //! thousands of reads. `asked` holds what waits and what is out, no more and no less. What an answer means, `looks` says.
 
+mod queue;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,7 +19,8 @@ use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolNa
 use crate::model::incident::IncidentKey;
 use crate::model::time::Time;
 
-use super::queue::{Queue, World};
+use queue::Queue;
+pub(super) use queue::World;
 
 /// The purpose of a read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -20,7 +20,8 @@ use crate::model::signs::{self, Removal};
 use crate::model::time::Span;
 use crate::observe::cloud::{Left, Seen};
 use crate::observe::cluster::NodeSeen;
-use crate::observe::remembered::{Remembered, Signs};
+use crate::observe::machine_signs::Signs;
+use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
 use crate::safeguard::{Safeguard, stands};
 

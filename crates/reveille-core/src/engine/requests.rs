@@ -12,11 +12,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::decide::Decision;
 use crate::diagnose::standing::Standing;
 use crate::model::blocker::Blocker;
 use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
-use crate::plan::decide::Decision;
 use crate::record::Record;
 use crate::remedies::RepairStep;
 use crate::safeguard::{Safeguard, stands};

@@ -16,7 +16,7 @@
 //! ones. An old incident whose repair failed backs off outside of the queue and lets the others pass. The Nodes of machines
 //! that are gone come last, however old: they are not urgent, and there may be many.
 //!
-//! The index decides nothing. The engine asks `plan::decide` each time what an incident may do.
+//! The index decides nothing. The engine asks `decide` each time what an incident may do.
 
 use std::collections::{BTreeMap, BTreeSet};
 

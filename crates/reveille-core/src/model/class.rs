@@ -1,6 +1,6 @@
 //! Classes of repair: what a roster switches on and off, and what a mistake in each would cost.
 //!
-//! A step belongs to one class (`remedies::list`). Not here: which steps a fault escalates through, and whether one may be
+//! A step belongs to one class (`model::repair_step`). Not here: which steps a fault escalates through, and whether one may be
 //! taken now.
 
 use serde::{Deserialize, Serialize};

@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod agent;
+pub mod agent_report;
 pub mod attempt;
 pub mod before;
 pub mod blocker;
@@ -14,6 +15,7 @@ pub mod cause;
 pub mod class;
 pub mod console;
 pub mod evidence;
+pub mod guest;
 pub mod hearing;
 pub mod hidden;
 pub mod hosting;
@@ -27,6 +29,7 @@ pub mod network;
 pub mod node;
 pub mod outcome;
 pub mod read_error;
+pub mod repair_step;
 mod rfc3339;
 pub mod roster;
 pub mod signs;

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 
 use serde::{Deserialize, Serialize};
 
-use super::access::Access;
+use super::access::{RoleRef, UserRef};
 use super::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use super::instance::{Instance, Mark};
 use super::time::Span;
@@ -371,4 +371,43 @@ impl Roster {
             _ => Claim::Contested(claimants),
         }
     }
+}
+
+/// What the roster says of service users.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Access {
+    /// Each user of each cloud at most once.
+    pub users: Vec<ServiceUser>,
+    /// Whether a missing role is assigned.
+    pub repair: Mode,
+    /// How often the controller reads each user's roles while none is missing.
+    pub check_every: Span,
+}
+
+impl Default for Access {
+    /// The default names no user, proposes and does not act, and reads seldom: roles change a few times a year, and to read
+    /// them is work for Keystone.
+    fn default() -> Self {
+        Self { users: Vec::new(), repair: Mode::Propose, check_every: Span::from_min(60) }
+    }
+}
+
+impl Access {
+    /// The service user of that cloud, when the roster names it.
+    pub fn user(&self, cloud: &CloudName, user: &UserRef) -> Option<&ServiceUser> {
+        self.users.iter().find(|known| known.cloud == *cloud && *known.user == *user)
+    }
+}
+
+/// A user and the roles that it must hold on a cloud's project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ServiceUser {
+    /// On the project of this cloud.
+    pub cloud: CloudName,
+    /// Who.
+    pub user: Arc<UserRef>,
+    /// What it must hold there. Never empty, each once.
+    pub roles: Vec<RoleRef>,
 }

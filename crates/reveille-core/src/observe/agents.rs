@@ -23,7 +23,8 @@ mod heard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::agent::{AgentHold, AgentReport, ApiSaid, HoldKind, Who};
+use crate::model::agent::{AgentHold, ApiSaid, HoldKind, Who};
+use crate::model::agent_report::AgentReport;
 use crate::model::id::{AgentId, CloudName};
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};

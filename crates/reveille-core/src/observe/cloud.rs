@@ -8,6 +8,9 @@
 //!
 //! The view keeps only instances that carry one of the roster's cluster marks. It does not know Nodes.
 
+mod listing;
+mod ports;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,12 +26,13 @@ use crate::safeguard::{Safeguard, stands};
 use super::access::AccessView;
 use super::fresh::{Fresh, Thing};
 use super::holders::Holders;
-use super::listing::Difference;
-pub use super::listing::NodeOf;
 use super::pack::{Growth, pack};
-use super::ports::InUse;
 use super::source::Source;
 use super::unread::Unread;
+
+use listing::Difference;
+pub use listing::NodeOf;
+use ports::InUse;
 
 pub use super::seen::{Left, Seen, Unlisted, Whose};
 pub use super::unread::Failed;
@@ -53,7 +57,7 @@ pub struct CloudView {
     /// Every address on any port of the project: next hops that a port has.
     pub addresses: BTreeSet<IpAddr>,
     /// What else is in use on its networks.
-    pub(super) in_use: InUse,
+    in_use: InUse,
     /// When the newest list of ports that is believed was begun.
     pub(super) ports_begun: Option<Time>,
     /// Ports of some machine are newer than the listing that `addresses` are from.

@@ -6,6 +6,8 @@
 //!
 //! The view compares lease times only for "it changed since the last list", on the controller's clock.
 
+pub mod nodes_listed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,13 +23,14 @@ use crate::model::roster::{Network, Timing};
 use crate::model::time::{Span, Time};
 use crate::safeguard::{Safeguard, stands};
 
+use super::identities::Identities;
 use super::identity::Identity;
 use super::leases::LeaseBook;
 use super::node_events::Sayings;
-use super::nodes_listed::{Awaited, ByName};
 use super::pack::{Growth, pack};
-use super::sharing::Identities;
 use super::source::Source;
+
+use nodes_listed::{Awaited, ByName};
 
 /// A node and what we remember of it.
 #[derive(Clone, Debug)]
@@ -219,8 +222,8 @@ pub struct ClusterView {
     pub missing_before: usize,
     /// Machines whose leases are all silent, of those that have one, where some are.
     silence: Option<(u32, u32)>,
-    pub(super) awaited: Awaited,
-    pub(super) by_name: ByName,
+    awaited: Awaited,
+    by_name: ByName,
     pub(super) judgements: u64,
     /// Machines whose Nodes went missing together, until they have a Node again.
     pub lost_together: BTreeSet<MachineKey>,

@@ -11,7 +11,7 @@ use crate::model::instance::{Instance, Port};
 use crate::model::time::{Span, Time};
 use crate::safeguard::{Safeguard, stands};
 
-use super::remembered::Signs;
+use super::machine_signs::Signs;
 
 /// One instance and what the controller remembers of it.
 #[derive(Clone, Debug)]
@@ -176,5 +176,22 @@ impl Seen {
         let group = self.instance.hosting.as_ref().and_then(|hosting| hosting.group.as_ref());
         let is_taken = group.is_some_and(|group| group.phase == GroupPhase::Leaving);
         is_taken || self.is_gone() || self.instance.state.is_leaving()
+    }
+
+    /// It was created while the controller watched, and the controller has watched since: that it has no Node means that it
+    /// never had one.
+    pub const fn is_known_since_birth(&self) -> bool {
+        self.born_in_sight && !self.may_have_served
+    }
+
+    /// Since when it has been watched, where it has not been Ready in all its life.
+    pub fn joins_since(&self) -> Option<Time> {
+        (self.is_known_since_birth() && !self.was_ready).then_some(self.known_since)
+    }
+
+    /// What a person may call this machine.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let nodes = self.nodes.iter().chain(&self.joined).map(NodeName::as_str);
+        std::iter::once(self.instance.id.as_str()).chain(self.instance.node_names()).chain(nodes)
     }
 }

@@ -13,14 +13,13 @@ use std::sync::Arc;
 use crate::model::id::PoolName;
 use crate::model::instance::{Instance, Mark};
 use crate::model::node::Asks;
+use crate::model::repair_step::RepairStep;
 use crate::model::roster::Pool;
 use crate::model::signs;
 use crate::model::time::Span;
 use crate::observe::cloud::Seen;
-use crate::remedies::RepairStep;
 
 use super::context::{Case, PlanContext};
-use super::interlock;
 use crate::model::class::Class;
 
 /// The same wish as the annotation's, on the instance itself: who never joined has no Node to write on. A metadata pair
@@ -83,7 +82,7 @@ fn kept_in(context: &PlanContext<'_>, pool: &PoolName) -> u32 {
 pub fn unconfirmed(context: &PlanContext<'_>, case: &Case) -> Option<Arc<str>> {
     let incident = &case.incident;
     let since = incident.well_since?;
-    let pool = interlock::pool_of(context, case).and_then(|name| context.roster.pools.get(name))?;
+    let pool = context.pool_of(case).and_then(|name| context.roster.pools.get(name))?;
     let waits = pool.deadlines.confirm && incident.key.kind.is_absence();
     if !waits || context.now < since + pool.deadlines.dwell {
         return None;

@@ -13,14 +13,15 @@ use std::sync::Arc;
 
 use crate::effect::Call;
 use crate::model::before::Before;
+use crate::model::call::{AskAgent, DeleteInstance, NudgeRouter};
 use crate::model::id::{AgentId, CloudName, IncidentId, InstanceId, IntentId, PoolName};
 use crate::model::incident::IncidentKey;
 use crate::model::jump::Jump;
 use crate::model::network::Route;
+use crate::model::repair_step::RepairStep;
 use crate::model::roster::Limits;
 use crate::model::time::{Span, Time};
 use crate::record::Domain;
-use crate::remedies::{AskAgent, DeleteInstance, NudgeRouter, RepairStep};
 
 use super::places::Places;
 

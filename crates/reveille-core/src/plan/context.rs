@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::diagnose::absence::Witness;
 use crate::diagnose::gathered::Gathered;
+use crate::diagnose::question::Witness;
 use crate::event::Pause;
 use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId, ZoneName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
@@ -260,6 +260,15 @@ impl<'a> PlanContext<'a> {
     pub fn zone(&self, seen: &Seen) -> Option<ZoneName> {
         let of_node = || self.serves_as(seen)?.node.zone.clone();
         seen.instance.zone.clone().or_else(of_node)
+    }
+
+    /// The pool that the machine of a case is in now: an operator may have moved it to another one since the incident opened.
+    pub fn pool_of<'c>(&self, case: &'c Case) -> Option<&'c PoolName>
+    where
+        'a: 'c,
+    {
+        let seen = self.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+        seen.and_then(Seen::pool).or(case.incident.pool.as_ref())
     }
 
     /// The pool of a machine.

@@ -12,21 +12,21 @@ mod released;
 use std::sync::Arc;
 
 use crate::diagnose::hosting;
-use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::model::blocker::Blocker;
+use crate::model::call::{Call, NudgeGroup};
 use crate::model::class::Class;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, GroupId, NodeName, PoolName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
+use crate::model::repair_step::RepairStep;
 use crate::model::roster::{GroupRef, Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::source::Trust;
 use crate::record::Domain;
-use crate::remedies::{NudgeGroup, RepairStep};
 use crate::safeguard::{Safeguard, stands};
 
 use super::annotations;
@@ -44,12 +44,16 @@ pub use released::reboot_never_ends;
 /// repair, by a lease of a longer name that belonged to no Node.
 const UNLISTED_LASTS: Span = Span::from_min(6 * 60);
 
-/// Everything that stands against this act now. Empty: it may happen.
+/// What blocks one repair besides what blocks every repair of its class.
+pub type OwnBlockers = fn(&PlanContext<'_>, &Case, Option<&Call>, &mut Vec<Blocker>);
+
+/// Everything that stands against this act now, with what its repair adds (`own`). Empty: it may happen.
 pub fn blockers(
     context: &PlanContext<'_>,
     case: &Case,
     repair_step: RepairStep,
     call: Option<&Call>,
+    own: OwnBlockers,
 ) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     let class = repair_step.class();
@@ -62,16 +66,16 @@ pub fn blockers(
         if let Some((cloud, seen)) = context.seen_of(&case.incident.key.subject) {
             machine(context, case, seen, repair_step, &mut blockers);
             correlated(context, seen, repair_step, &mut blockers);
-            (repair_step.remedy().blocks)(context, case, call, &mut blockers);
+            own(context, case, call, &mut blockers);
             budget(context, case, cloud, seen, repair_step, &mut blockers);
         } else {
             blockers.push(Blocker::NotOwned);
         }
     } else if matches!(class, Class::Network | Class::Access) {
         network(context, case, repair_step, &mut blockers);
-        (repair_step.remedy().blocks)(context, case, call, &mut blockers);
+        own(context, case, call, &mut blockers);
     } else {
-        (repair_step.remedy().blocks)(context, case, call, &mut blockers);
+        own(context, case, call, &mut blockers);
     }
     // Looked for only where nothing else stands against it: this asks every machine.
     if class.is_destructive() && repair_step != RepairStep::Cleanup && blockers.is_empty() {
@@ -101,16 +105,10 @@ fn mode(context: &PlanContext<'_>, case: &Case, class: Class, blockers: &mut Vec
 /// What the roster allows for the case: its pool's mode, or for what pools share the most careful of them.
 pub fn mode_of(context: &PlanContext<'_>, case: &Case, class: Class) -> Mode {
     let mode = |pool: &Pool| class.mode(&pool.repair, context.roster.access.repair);
-    if let Some(pool) = pool_of(context, case).and_then(|name| context.roster.pools.get(name)) {
+    if let Some(pool) = context.pool_of(case).and_then(|name| context.roster.pools.get(name)) {
         return mode(pool);
     }
     context.roster.pools.values().map(mode).min().unwrap_or(Mode::Off)
-}
-
-/// The pool that the machine is in now: an operator may have moved it to another one since the incident opened.
-pub fn pool_of<'a>(context: &PlanContext<'a>, case: &'a Case) -> Option<&'a PoolName> {
-    let seen = context.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
-    seen.and_then(Seen::pool).or(case.incident.pool.as_ref())
 }
 
 /// The pools whose machines a repair may change: that of the machine, or all that use the group or the router. A nudge is for one
@@ -128,7 +126,7 @@ fn pools_of<'a>(context: &PlanContext<'a>, case: &'a Case, call: Option<&Call>) 
             using(cloud, group)
         }
         (Some(Call::NudgeRouter(_)), _) | (_, Subject::Router(..)) => all().map(|(name, _)| name).collect(),
-        _ => pool_of(context, case).into_iter().collect(),
+        _ => context.pool_of(case).into_iter().collect(),
     }
 }
 
@@ -186,7 +184,7 @@ fn shared(
     pools: &[&PoolName],
     blockers: &mut Vec<Blocker>,
 ) {
-    let Some(own) = pool_of(context, case) else { return };
+    let Some(own) = context.pool_of(case) else { return };
     let others = pools.iter().filter(|name| **name != own).filter_map(|name| context.roster.pools.get(*name));
     for pool in others {
         let set = match class.mode(&pool.repair, context.roster.access.repair) {
@@ -208,13 +206,7 @@ fn is_named(case: &Case, seen: Option<&Seen>, name: &str) -> bool {
 
 /// Whether a person may mean this machine by the name.
 pub fn is_called(seen: &Seen, name: &str) -> bool {
-    names_of(seen).any(|known| known == name)
-}
-
-/// What a person may call this machine.
-pub(super) fn names_of(seen: &Seen) -> impl Iterator<Item = &str> {
-    let nodes = seen.nodes.iter().chain(&seen.joined).map(NodeName::as_str);
-    std::iter::once(seen.instance.id.as_str()).chain(seen.instance.node_names()).chain(nodes)
+    seen.names().any(|known| known == name)
 }
 
 /// Sources that this rests on must be believed, and believed for a while.

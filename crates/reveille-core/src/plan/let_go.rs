@@ -11,8 +11,6 @@ use crate::model::jump::Jump;
 use crate::model::time::Time;
 use crate::observe::cloud::Seen;
 
-use super::interlock::names_of;
-
 /// What was let go of lately, and when. Machines have a map of their own: a cell that comes back brings ten thousand.
 #[derive(Clone, Debug, Default)]
 pub struct LetGo {
@@ -32,7 +30,7 @@ impl LetGo {
 
     /// When this machine was let go of last.
     pub fn last(&self, seen: &Seen) -> Option<Time> {
-        let by_name = names_of(seen).filter_map(|name| self.machines.get(name));
+        let by_name = seen.names().filter_map(|name| self.machines.get(name));
         let wider = self.wider.iter().filter(|(scope, _)| scope.covers(seen.pool(), |_| false));
         by_name.chain(wider.map(|(_, at)| at)).max().copied()
     }

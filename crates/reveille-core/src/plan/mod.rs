@@ -1,18 +1,14 @@
-//! Stage three: what to do about an incident, what blocks it, and what it waits for.
+//! Stage three: what a repair rests on before it is planned: the context, the budgets, and all that blocks an act.
 //!
 //! ```text
-//!  Incident ─▶ remedies::escalation(kind) ─▶ repair_step.call(..) ─▶ interlock::blockers(..) ─▶ decide::Decision
-//!                                                    budget::Book ──┘
+//!  views, incidents, pauses, budget::Book ─▶ context::PlanContext ─▶ interlock::blockers ─▶ Vec<Blocker>
 //! ```
 //!
-//! [`decide::decide`] is a pure function of the context: it changes nothing, so the `plan` command and the acting engine ask
-//! the same question. Its result is complete: a call with everything in it, or every reason against it.
+//! It knows nothing of a single repair: those are in `remedies`, which rest on this, and `decide` puts the two together.
 
 pub mod annotations;
 pub mod budget;
 pub mod context;
-pub mod decide;
-pub mod escalation;
 pub mod freeze;
 pub mod interlock;
 mod jump;

@@ -7,7 +7,6 @@ use crate::diagnose::network::membership::Verdict;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::AddPortPairs;
-use crate::model::class::Class;
 use crate::plan::context::{Case, PlanContext};
 use ipnet::IpNet;
 
@@ -16,13 +15,8 @@ use super::{
     Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
 };
 
-pub(super) const REMEDY: Remedy = Remedy {
-    name: "address-pairs",
-    class: Class::Network,
-    says: "allow the node's pod range on its port",
-    plan,
-    blocks: nothing_more,
-};
+pub(super) const REMEDY: Remedy =
+    Remedy { says: "allow the node's pod range on its port", plan, blocks: nothing_more };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, seen) = facts::machine(context, case)?;

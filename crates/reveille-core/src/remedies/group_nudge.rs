@@ -6,7 +6,6 @@ use std::fmt;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::NudgeGroup;
-use crate::model::class::Class;
 use crate::model::network::NUDGE_MARK;
 use crate::plan::context::{Case, PlanContext};
 
@@ -14,8 +13,6 @@ use super::invariants::Checked;
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, not_seen, nothing_more, seen};
 
 pub(super) const REMEDY: Remedy = Remedy {
-    name: "group-sync",
-    class: Class::Network,
     says: "add and remove a harmless rule, so that the network applies the group again",
     plan,
     blocks: nothing_more,

@@ -6,7 +6,6 @@ use crate::diagnose::faults;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::DropRule;
-use crate::model::class::Class;
 use crate::model::id::{CloudName, RouterId};
 use crate::model::incident::Subject;
 use crate::plan::context::{Case, PlanContext};
@@ -17,13 +16,8 @@ use super::{
 };
 use crate::model::call::RemoveRoutes;
 
-pub(super) const REMEDY: Remedy = Remedy {
-    name: "leftover-rule",
-    class: Class::Network,
-    says: "remove the test rule that an interrupted repair left",
-    plan,
-    blocks: nothing_more,
-};
+pub(super) const REMEDY: Remedy =
+    Remedy { says: "remove the test rule that an interrupted repair left", plan, blocks: nothing_more };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     match &case.incident.key.subject {

@@ -1,19 +1,20 @@
-//! The list of repairs: each call and each step (repair step) once, and which faults escalate through which steps.
+//! The list of repairs: each call and each repair step once.
 //!
-//! A new repair is its file, its call in `model::call`, a line in `for_each_call`, in [`RepairStep`] and in
-//! [`RepairStep::remedy`], and its place in [`escalation`]; then the compiler names the adapters that have to perform it.
+//! A new repair is its file, its call in `model::call`, its step in `model::repair_step`, a line in `for_each_call` and in
+//! [`RepairStep::remedy`], and its place in `escalation`; then the compiler names the adapters that have to perform it.
 
 use std::fmt;
 
 use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
-use crate::model::class::Class;
+use crate::model::blocker::Blocker;
 use crate::model::id::{CloudName, InstanceId};
-use crate::model::incident::FaultKind;
+use crate::model::repair_step::RepairStep;
 use crate::model::roster::Ownership;
 use crate::model::violation::Violation;
 use crate::plan::context::{Case, PlanContext};
+use crate::plan::interlock;
 
 use super::{
     Act, Call, Effectiveness, NoCall, Remedy, Target, address_pairs, group_nudge, invariants, leftover,
@@ -127,58 +128,7 @@ impl fmt::Display for Call {
     }
 }
 
-/// One step that can be tried: what may follow what is in [`escalation`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum RepairStep {
-    /// Put the missing groups on a port.
-    SetGroups,
-    /// Put the missing pod rules into the group.
-    AddRules,
-    /// Make the data plane read the group again.
-    NudgeGroup,
-    /// Make the router write its table again.
-    NudgeRouter,
-    /// Remove routes whose next hop is in use nowhere.
-    RemoveRoutes,
-    /// Add a node's route.
-    AddRoutes,
-    /// Allow a node's pod range on its port.
-    AddPairs,
-    /// Take back what an interrupted nudge left.
-    DropLeftover,
-    /// Let a service user hold the roles that it must.
-    AssignRoles,
-    /// Restart the kubelet, so that it registers again.
-    Rejoin,
-    /// Start a stopped instance.
-    Start,
-    /// Reboot the instance.
-    Reboot,
-    /// Delete the instance, so that the pool's owner makes another.
-    Replace,
-    /// Delete the Node object of an instance that is gone.
-    Cleanup,
-}
-
 impl RepairStep {
-    /// Every repair step.
-    pub const ALL: [Self; 14] = [
-        Self::SetGroups,
-        Self::AddRules,
-        Self::NudgeGroup,
-        Self::NudgeRouter,
-        Self::RemoveRoutes,
-        Self::AddRoutes,
-        Self::AddPairs,
-        Self::DropLeftover,
-        Self::AssignRoles,
-        Self::Rejoin,
-        Self::Start,
-        Self::Reboot,
-        Self::Replace,
-        Self::Cleanup,
-    ];
-
     /// What is known of it.
     pub const fn remedy(self) -> &'static Remedy {
         match self {
@@ -199,64 +149,19 @@ impl RepairStep {
         }
     }
 
-    /// The repair step of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|repair_step| repair_step.name() == name)
-    }
-
-    /// What switches it in the roster.
-    pub const fn class(self) -> Class {
-        self.remedy().class
-    }
-
-    /// A word for it where it is counted.
-    pub const fn name(self) -> &'static str {
-        self.remedy().name
-    }
-
     /// What it does, as an imperative.
     pub const fn says(self) -> &'static str {
         self.remedy().says
     }
 
-    /// How often it is tried before the next repair step: what interrupts a machine's pods is tried softly once and hard once.
-    pub const fn tries(self, allowed: u32) -> u32 {
-        if self.class().is_destructive() && allowed > 2 { 2 } else { allowed }
+    /// Everything that stands against it now: what blocks every repair of its class, and what blocks this one alone.
+    /// Empty: it may be made.
+    pub fn blockers(self, context: &PlanContext<'_>, case: &Case, call: Option<&Call>) -> Vec<Blocker> {
+        interlock::blockers(context, case, self, call, self.remedy().blocks)
     }
 
     /// The call that this repair step means for this case now; else why there is nothing to call.
     pub fn call(self, context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
         (self.remedy().plan)(context, case)
-    }
-}
-
-/// The repair steps of a fault, cheapest first; deletion is the last repair step of each (docs/SAFETY.md, invariant 8). Empty: it
-/// is reported and nothing is tried.
-pub const fn escalation(kind: FaultKind) -> &'static [RepairStep] {
-    match kind {
-        FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady => {
-            &[RepairStep::Rejoin, RepairStep::Reboot, RepairStep::Replace]
-        }
-        FaultKind::Ghost => &[RepairStep::Cleanup],
-        FaultKind::Errored | FaultKind::StuckBuilding => &[RepairStep::Replace],
-        FaultKind::Stopped => &[RepairStep::Start],
-        FaultKind::GroupMissing => &[RepairStep::SetGroups],
-        FaultKind::RulesMissing => &[RepairStep::AddRules],
-        FaultKind::Unreachable => &[RepairStep::NudgeGroup, RepairStep::NudgeRouter],
-        FaultKind::DuplicateRoute => &[RepairStep::RemoveRoutes],
-        FaultKind::MissingRoute => &[RepairStep::AddRoutes, RepairStep::NudgeRouter],
-        FaultKind::PairMissing => &[RepairStep::AddPairs],
-        FaultKind::NudgeLeftover => &[RepairStep::DropLeftover],
-        FaultKind::RolesMissing => &[RepairStep::AssignRoles],
-        FaultKind::Stray
-        | FaultKind::Duplicate
-        | FaultKind::StuckDeleting
-        | FaultKind::NotInService
-        | FaultKind::StuckLeaving
-        | FaultKind::GroupUnresolved
-        | FaultKind::RouteLimit
-        | FaultKind::SourceSuspect
-        | FaultKind::RolesUnreadable
-        | FaultKind::ProviderNotice => &[],
     }
 }

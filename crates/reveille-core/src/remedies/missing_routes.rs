@@ -6,7 +6,6 @@ use crate::diagnose::route_faults;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::AddRoutes;
-use crate::model::class::Class;
 use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::{self, Checked};
@@ -14,13 +13,7 @@ use super::{
     Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
 };
 
-pub(super) const REMEDY: Remedy = Remedy {
-    name: "missing-routes",
-    class: Class::Network,
-    says: "add the node's route",
-    plan,
-    blocks: nothing_more,
-};
+pub(super) const REMEDY: Remedy = Remedy { says: "add the node's route", plan, blocks: nothing_more };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, view) = facts::router(context)?;

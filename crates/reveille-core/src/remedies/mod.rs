@@ -2,10 +2,10 @@
 //!
 //! A file holds all that is true of its repair alone: the exact call for a case from what the views say at this moment
 //! ([`Remedy::plan`]), what blocks it besides the common blockers, which fresh reads tell whether it took effect ([`Act`]), its
-//! invariant, and how it is described. [`list`] names them all: the repair steps, and which faults take which repair steps.
+//! invariant, and how it is described. [`list`] names them all; [`escalation`] says which faults take which repair steps.
 //!
 //! ```text
-//!  fault ─▶ list::escalation ─▶ Remedy::plan ─▶ Call ─▶ ledger, performer ─▶ Act::looks_after ─▶ Act::judge
+//!  fault ─▶ escalation ─▶ Remedy::plan ─▶ Call ─▶ ledger, performer ─▶ Act::looks_after ─▶ Act::judge
 //! ```
 //!
 //! What holds for many of them is elsewhere: who may act and when (`plan::interlock`), slots and rates (`plan::budget`), waiting
@@ -19,13 +19,14 @@ use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::blocker::Blocker;
-use crate::model::class::Class;
 use crate::model::id::{CloudName, GroupId, InstanceId, NodeName, RouterId};
 use crate::model::roster::Ownership;
 use crate::model::violation::Violation;
 use crate::plan::context::{Case, PlanContext};
+use crate::plan::interlock::OwnBlockers;
 
 pub mod address_pairs;
+mod escalation;
 mod facts;
 pub mod group_nudge;
 mod invariants;
@@ -47,7 +48,8 @@ pub use crate::model::call::{
     AddPortPairs, AddRoutes, AddRules, AskAgent, AssignRoles, Call, DeleteInstance, DeleteNode, DropRule,
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
 };
-pub use list::{RepairStep, escalation};
+pub use crate::model::repair_step::RepairStep;
+pub use escalation::escalation;
 
 /// Why there is nothing to call.
 pub type NoCall = Arc<str>;
@@ -56,18 +58,14 @@ fn no_call<T>(why: &str) -> Result<T, NoCall> {
     Err(Arc::from(why))
 }
 
-/// One repair step of a escalation: a repair as it is planned.
+/// A repair step as it is planned.
 pub struct Remedy {
-    /// A word for it where it is counted.
-    pub name: &'static str,
-    /// What switches it in the roster.
-    pub class: Class,
     /// What it does, as an imperative.
     pub says: &'static str,
     /// The call that it means for this case now. When the facts leave nothing to call (already so, not possible here), why.
     pub plan: fn(&PlanContext<'_>, &Case) -> Result<Call, NoCall>,
     /// What blocks it now, besides what blocks every repair of its class (`plan::interlock`).
-    pub blocks: fn(&PlanContext<'_>, &Case, Option<&Call>, &mut Vec<Blocker>),
+    pub blocks: OwnBlockers,
 }
 
 /// Nothing blocks it but what blocks every repair of its class.

@@ -6,7 +6,6 @@ use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::blocker::Blocker;
 use crate::model::call::DeleteNode;
-use crate::model::class::Class;
 use crate::model::id::InstanceId;
 use crate::model::incident::FaultKind;
 use crate::model::node::Identity;
@@ -17,8 +16,7 @@ use crate::plan::context::{Case, PlanContext};
 use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, seen};
 
-pub(super) const REMEDY: Remedy =
-    Remedy { name: "cleanup", class: Class::Cleanup, says: "delete the orphaned Node object", plan, blocks };
+pub(super) const REMEDY: Remedy = Remedy { says: "delete the orphaned Node object", plan, blocks };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let (_, seen) = facts::machine(context, case)?;

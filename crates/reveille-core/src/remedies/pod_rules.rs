@@ -6,7 +6,6 @@ use crate::diagnose::faults;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::AddRules;
-use crate::model::class::Class;
 use crate::model::incident::Subject;
 use crate::model::network::RuleSpec;
 use crate::plan::context::{Case, PlanContext};
@@ -16,13 +15,8 @@ use super::{
     Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
 };
 
-pub(super) const REMEDY: Remedy = Remedy {
-    name: "pod-rules",
-    class: Class::Network,
-    says: "add the missing rules for pods to the security group",
-    plan,
-    blocks: nothing_more,
-};
+pub(super) const REMEDY: Remedy =
+    Remedy { says: "add the missing rules for pods to the security group", plan, blocks: nothing_more };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let Subject::Group(cloud, group) = &case.incident.key.subject else { return no_call("not a group") };

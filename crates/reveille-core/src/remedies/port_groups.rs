@@ -8,7 +8,6 @@ use crate::diagnose::network::membership::Verdict;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::SetPortGroups;
-use crate::model::class::Class;
 use crate::model::incident::MachineKey;
 use crate::model::violation::ensure;
 use crate::plan::context::{Case, PlanContext};
@@ -16,13 +15,8 @@ use crate::plan::context::{Case, PlanContext};
 use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, not_seen, nothing_more, seen};
 
-pub(super) const REMEDY: Remedy = Remedy {
-    name: "membership",
-    class: Class::Network,
-    says: "add the missing security group to the port",
-    plan,
-    blocks: nothing_more,
-};
+pub(super) const REMEDY: Remedy =
+    Remedy { says: "add the missing security group to the port", plan, blocks: nothing_more };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, seen) = facts::machine(context, case)?;

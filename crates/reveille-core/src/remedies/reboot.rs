@@ -7,7 +7,6 @@ use crate::effect::Look;
 use crate::event::Answer;
 use crate::model::before::{ActionMark, Before};
 use crate::model::call::Reboot;
-use crate::model::class::Class;
 use crate::model::hosting::{Check, GroupPhase};
 use crate::model::id::InstanceId;
 use crate::model::instance::InstanceState;
@@ -24,8 +23,7 @@ use super::{
     nothing_more, seen, unseen,
 };
 
-pub(super) const REMEDY: Remedy =
-    Remedy { name: "reboot", class: Class::Reboot, says: "reboot the instance", plan, blocks: nothing_more };
+pub(super) const REMEDY: Remedy = Remedy { says: "reboot the instance", plan, blocks: nothing_more };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let (view, seen) = facts::machine(context, case)?;

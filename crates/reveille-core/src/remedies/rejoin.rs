@@ -8,7 +8,6 @@ use crate::model::agent::{ApiSaid, Ask, HoldKind};
 use crate::model::before::Before;
 use crate::model::blocker::Blocker;
 use crate::model::call::AskAgent;
-use crate::model::class::Class;
 use crate::model::id::{AgentId, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::node::{Node, Ready};
@@ -22,8 +21,7 @@ use super::invariants::{self, Checked};
 use super::reboot::stands_for;
 use super::{Act, Call, Effectiveness, NoCall, Remedy, RepairStep, Target, gone, not_seen, seen};
 
-pub(super) const REMEDY: Remedy =
-    Remedy { name: "rejoin", class: Class::Rejoin, says: "restart its kubelet", plan, blocks };
+pub(super) const REMEDY: Remedy = Remedy { says: "restart its kubelet", plan, blocks };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     ask(context, case).map_err(|hold| Arc::from(hold.to_string()))

@@ -8,7 +8,6 @@ use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::blocker::Blocker;
 use crate::model::call::DeleteInstance;
-use crate::model::class::Class;
 use crate::model::hosting::GroupPhase;
 use crate::model::incident::{Confidence, FaultKind, MachineKey};
 use crate::model::instance::{Instance, InstanceState};
@@ -22,13 +21,8 @@ use crate::plan::{annotations, interlock};
 use super::invariants::{self, Checked};
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, seen};
 
-pub(super) const REMEDY: Remedy = Remedy {
-    name: "replace",
-    class: Class::Replace,
-    says: "delete the instance, so that its pool makes another",
-    plan,
-    blocks,
-};
+pub(super) const REMEDY: Remedy =
+    Remedy { says: "delete the instance, so that its pool makes another", plan, blocks };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let (view, seen) = facts::machine(context, case)?;

@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::NudgeRouter;
-use crate::model::class::Class;
 use crate::model::network::Route;
 use crate::plan::context::{Case, PlanContext};
 use ipnet::IpNet;
@@ -18,8 +17,6 @@ use super::{
 };
 
 pub(super) const REMEDY: Remedy = Remedy {
-    name: "router-sync",
-    class: Class::Network,
     says: "add and remove a harmless route, so that the router writes its table again",
     plan,
     blocks: nothing_more,

@@ -6,25 +6,20 @@ use std::sync::Arc;
 use crate::diagnose::access_faults;
 use crate::effect::Look;
 use crate::event::Answer;
-use crate::model::access::{Role, RoleRef, ServiceUser, UserRef, UserRoles};
+use crate::model::access::{Role, RoleRef, UserRef, UserRoles};
 use crate::model::before::Before;
 use crate::model::call::AssignRoles;
-use crate::model::class::Class;
 use crate::model::incident::Subject;
 use crate::model::roster::Mode;
+use crate::model::roster::ServiceUser;
 use crate::model::violation::ensure;
 use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::Checked;
 use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, gone, no_call, not_seen, nothing_more, seen};
 
-pub(super) const REMEDY: Remedy = Remedy {
-    name: "service-user-roles",
-    class: Class::Access,
-    says: "give the service user the roles that it lacks",
-    plan,
-    blocks: nothing_more,
-};
+pub(super) const REMEDY: Remedy =
+    Remedy { says: "give the service user the roles that it lacks", plan, blocks: nothing_more };
 
 /// Only what the roster names, the cloud knows and the user was said to lack.
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {

@@ -9,7 +9,6 @@ use crate::diagnose::route_faults;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::RemoveRoutes;
-use crate::model::class::Class;
 use crate::model::network::Route;
 use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
@@ -20,13 +19,8 @@ use super::{
     Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
 };
 
-pub(super) const REMEDY: Remedy = Remedy {
-    name: "stale-routes",
-    class: Class::Network,
-    says: "remove the routes with a dead next hop",
-    plan,
-    blocks: nothing_more,
-};
+pub(super) const REMEDY: Remedy =
+    Remedy { says: "remove the routes with a dead next hop", plan, blocks: nothing_more };
 
 fn plan(context: &PlanContext<'_>, _case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, _) = facts::router(context)?;

@@ -6,7 +6,6 @@ use crate::diagnose::hosting;
 use crate::event::Answer;
 use crate::model::before::Before;
 use crate::model::call::StartInstance;
-use crate::model::class::Class;
 use crate::model::instance::InstanceState;
 use crate::model::violation::ensure;
 use crate::plan::context::{Case, PlanContext};
@@ -18,8 +17,7 @@ use super::{
     unseen,
 };
 
-pub(super) const REMEDY: Remedy =
-    Remedy { name: "start", class: Class::Reboot, says: "start the instance", plan, blocks: nothing_more };
+pub(super) const REMEDY: Remedy = Remedy { says: "start the instance", plan, blocks: nothing_more };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
     let (view, seen) = facts::machine(context, case)?;

@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
+use reveille_core::decide::{self, Next};
 use reveille_core::effect::{Call, Effect};
 use reveille_core::engine::invariants::{self, Witnessed};
 use reveille_core::engine::{Restored, Start, State};
-use reveille_core::model::access::{Access, RoleRef, ServiceUser, UserRef};
+use reveille_core::model::access::{RoleRef, UserRef};
 use reveille_core::model::id::{Fence, IncidentId, IntentId, RecordId};
 use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
+use reveille_core::model::roster::{Access, ServiceUser};
 use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 use reveille_core::plan::context::Case;
-use reveille_core::plan::decide::{self, Next};
 use reveille_core::record::{Record, Verdict};
 use reveille_core::remedies::AssignRoles;
 

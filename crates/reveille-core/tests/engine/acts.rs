@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::decide::Next;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::hosting::{GroupPhase, Hosting, OwnerGroup};
 use reveille_core::model::incident::FaultKind;
@@ -9,7 +10,6 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Limits;
 use reveille_core::model::time::{Span, Time};
-use reveille_core::plan::decide::Next;
 use reveille_core::record::Record;
 use reveille_core::remedies::Reboot;
 
@@ -281,7 +281,7 @@ fn denied_call_is_made_again_and_ends_no_repair() {
         (1, false),
         "bounded, and not given up"
     );
-    let decision = reveille_core::plan::decide::decide(&field.state.context(), case);
+    let decision = reveille_core::decide::decide(&field.state.context(), case);
     let Next::Wait { why, .. } = decision.next else { panic!("{decision:?}") };
     assert!(why.contains("403 Forbidden"), "{why}");
     field.denial = None;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Effect, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{AgentFact, Event};
 use reveille_core::model::agent::{
-    AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+    AgentHold, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
 };
+use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Provider, Ready};

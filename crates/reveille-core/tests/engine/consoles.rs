@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Effect, Look, Outcome};
 use reveille_core::event::{Answer, CloudFact, ClusterFact, Event};
+use reveille_core::model::guest::Guest;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::Ready;
-use reveille_core::model::testimony::{Guest, Testimony};
+use reveille_core::model::testimony::Testimony;
 use reveille_core::model::time::Span;
 
 use super::fixture::*;

@@ -10,15 +10,17 @@ use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKin
 use reveille_core::engine::invariants::{self, Witnessed};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
-use reveille_core::model::access::{Access, Role, RoleRef, UserRoles};
+use reveille_core::model::access::{Role, RoleRef, UserRoles};
 use reveille_core::model::agent::*;
+use reveille_core::model::agent_report::AgentReport;
+use reveille_core::model::guest::Guest;
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::*;
 use reveille_core::model::network::*;
 use reveille_core::model::node::*;
 use reveille_core::model::roster::*;
-use reveille_core::model::testimony::{Guest, Testimony, Told};
+use reveille_core::model::testimony::{Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::plan::context::Case;
 use reveille_core::record::Record;
@@ -680,7 +682,7 @@ impl Field {
     /// Why nothing is done about a case, in the tool's own words.
     pub fn held(&self, id: &str, kind: FaultKind) -> String {
         let case = self.case(id, kind).expect("the case is open");
-        let decision = reveille_core::plan::decide::decide(&self.state.context(), case);
+        let decision = reveille_core::decide::decide(&self.state.context(), case);
         let lines = decision.held.iter().flat_map(|(_, holds)| holds).map(ToString::to_string);
         lines.collect::<Vec<_>>().join("\n")
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::decide::decide;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::{CloudFact, CloudSnapshot, Event};
 use reveille_core::model::hosting::{GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
@@ -9,7 +10,6 @@ use reveille_core::model::incident::FaultKind;
 use reveille_core::model::network::{Route, Router};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
-use reveille_core::plan::decide::decide;
 use reveille_core::remedies::{AddRules, SetPortGroups};
 
 use super::fixture::{CLOUD, Field, roster};

@@ -2,9 +2,9 @@
 
 use crate::fake::{Fake, Seen, reply};
 use crate::healthy::{OURS, cloud, ids, interest, neutron, server, servers};
-use reveille_core::model::access::Access;
 use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use reveille_core::model::instance::{InstanceState, Mark};
+use reveille_core::model::roster::Access;
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Limits, Network, Ownership, Pool, Repair, Roster, Timing,
 };

@@ -12,8 +12,9 @@
 use std::sync::Arc;
 
 use reveille_core::effect::ReadErrorKind;
-use reveille_core::model::access::{Access, RoleRef, ServiceUser, UserRef};
+use reveille_core::model::access::{RoleRef, UserRef};
 use reveille_core::model::roster::Mode;
+use reveille_core::model::roster::{Access, ServiceUser};
 use reveille_core::model::time::Span;
 
 use super::Happening;

@@ -19,8 +19,8 @@ pub mod hosting;
 pub mod relapse;
 pub mod variety;
 
-use reveille_core::model::access::Access;
 use reveille_core::model::id::InstanceId;
+use reveille_core::model::roster::Access;
 use reveille_core::model::time::Span;
 
 use crate::drive::{Drive, Mishap};

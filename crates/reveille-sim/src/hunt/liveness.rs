@@ -10,10 +10,10 @@
 //! Other cases are neither cured nor handed over: those that could be acted on, that wait for a moment in the past, or that still
 //! wait when the bound is over.
 
+use reveille_core::decide::{self, Next};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::Span;
-use reveille_core::plan::decide::{self, Next};
 
 use super::{Rule, broken};
 use crate::drive::{Counts, Drive};

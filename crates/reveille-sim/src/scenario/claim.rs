@@ -1,5 +1,6 @@
 //! Claims: whether one holds now, and what is true instead.
 
+use reveille_core::decide::{self, Decision, Next};
 use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Call;
 use reveille_core::event::PauseScope;
@@ -10,7 +11,6 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_core::observe::source::Trust;
 use reveille_core::plan::context::Case;
-use reveille_core::plan::decide::{self, Decision, Next};
 use reveille_core::record::{Record, Verdict};
 use reveille_core::remedies::{AskAgent, DeleteInstance, DeleteNode, Reboot, SetPortGroups, StartInstance};
 

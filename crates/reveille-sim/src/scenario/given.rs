@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use reveille_core::model::access::{RoleRef, ServiceUser, UserRef};
+use reveille_core::model::access::{RoleRef, UserRef};
+use reveille_core::model::roster::ServiceUser;
 use reveille_core::model::roster::{Keep, Mode};
 use reveille_core::model::time::Span;
 

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use reveille_core::model::access::{Access, ServiceUser};
 use reveille_core::model::id::PoolName;
 use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::{Access, ServiceUser};
 use reveille_core::model::roster::{GroupRef, Mode};
 use reveille_core::model::time::Span;
 use reveille_wire::duration;

@@ -9,11 +9,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reveille_core::decide::{self, Next};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{IncidentId, IntentId};
 use reveille_core::model::incident::MachineKey;
 use reveille_core::model::time::{Span, Time};
-use reveille_core::plan::decide::{self, Next};
 use reveille_core::record::{Domain, Joined, Record};
 
 use crate::drive::{Drive, Happened, What};

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::decide::{self, Next};
 use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Effect;
 use reveille_core::engine::{State, invariants};
@@ -13,7 +14,6 @@ use reveille_core::model::blocker::Blocker;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::{FaultKind, Incident, MachineKey};
 use reveille_core::model::time::{Span, Time};
-use reveille_core::plan::decide::{self, Next};
 use reveille_core::record::Verdict;
 
 use crate::world::{Harm, Told};

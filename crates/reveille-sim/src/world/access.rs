@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use reveille_core::model::access::{Access, Role, RoleRef, UserRef, UserRoles};
+use reveille_core::model::access::{Role, RoleRef, UserRef, UserRoles};
 use reveille_core::model::id::{ProjectId, RoleId, UserId};
+use reveille_core::model::roster::Access;
 use reveille_core::model::time::Time;
 
 /// The project's id.

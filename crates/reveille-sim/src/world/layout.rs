@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use reveille_core::model::access::Access;
 use reveille_core::model::id::{CloudName, PoolName, RouterId, ZoneName};
 use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::Access;
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };

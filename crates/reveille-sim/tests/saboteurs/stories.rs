@@ -5,8 +5,9 @@
 //! every story must be played without a foul; that is tested as well, so a story cannot convict an innocent.
 
 use reveille_core::event::{Pause, PauseScope};
-use reveille_core::model::access::{RoleRef, ServiceUser, UserRef};
+use reveille_core::model::access::{RoleRef, UserRef};
 use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
+use reveille_core::model::roster::ServiceUser;
 use reveille_core::model::roster::{Keep, Mode};
 use reveille_core::model::signs::REPAIR_NOW;
 use reveille_core::model::time::Span;

@@ -3,11 +3,11 @@
 //! Tables of rule spellings, of ports and of groups by name stand beside the functions that answer them, in
 //! `reveille_core::diagnose::network`.
 
+use reveille_core::decide;
 use reveille_core::effect::{Call, ReadErrorKind};
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::incident::{FaultKind, IncidentKey};
 use reveille_core::model::roster::Mode;
-use reveille_core::plan::decide;
 use reveille_core::record::Record;
 use reveille_core::remedies::AddRules;
 use reveille_sim::world::fault::{CallLie, Fault};

@@ -1,11 +1,11 @@
 //! A drive with words for what scenarios say, and one end that every scenario shares: no invariant broken, no harm done.
 
+use reveille_core::decide;
 use reveille_core::effect::Call;
 use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::time::Span;
 use reveille_core::plan::context::Case;
-use reveille_core::plan::decide;
 use reveille_core::record::{Record, Verdict};
 use reveille_sim::drive::Drive;
 use reveille_sim::world::fault::Fault;

@@ -1,9 +1,10 @@
 //! What the hunt found, each as the smallest course that showed it.
 
-use reveille_core::model::access::{RoleRef, ServiceUser, UserRef};
+use reveille_core::model::access::{RoleRef, UserRef};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::roster::Mode;
+use reveille_core::model::roster::ServiceUser;
 use reveille_core::record::Record;
 use reveille_sim::drive::Mishap;
 use reveille_sim::world::fault::{CallLie, Fault};

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use reveille_core::model::access::{Access, RoleRef, ServiceUser, UserRef};
+use reveille_core::model::access::{RoleRef, UserRef};
 use reveille_core::model::id::{CloudName, RoleId, UserId};
+use reveille_core::model::roster::{Access, ServiceUser};
 use reveille_core::model::time::Span;
 
 use super::clouds::Clouds;

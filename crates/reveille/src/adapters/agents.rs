@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use reveille_core::effect::{Call, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{AgentFact, Event};
-use reveille_core::model::agent::{AgentReport, Ask};
+use reveille_core::model::agent::Ask;
+use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::id::{AgentId, Fence, InstanceId, IntentId};
 use reveille_core::remedies::AskAgent;
 use tokio::sync::mpsc::error::TrySendError;

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
-use reveille_core::diagnose::faults::{self, Fault};
+use reveille_core::diagnose::fault::Fault;
+use reveille_core::diagnose::faults;
 use reveille_core::diagnose::gathered::{Gathered, hearing};
 use reveille_core::diagnose::standing::Standing;
 use reveille_core::effect::Look;

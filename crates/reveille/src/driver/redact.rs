@@ -16,7 +16,7 @@ use std::sync::Arc;
 use reveille_core::diagnose::console::{keep, mask_secrets};
 use reveille_core::effect::{Outcome, ReadError};
 use reveille_core::event::{AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause};
-use reveille_core::model::agent::AgentReport;
+use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::instance::{Fault, Instance, InstanceAction, Mark};
 use reveille_core::model::network::{GroupRule, SecurityGroup};
 use reveille_core::model::node::{Condition, Node, NodeEvent};

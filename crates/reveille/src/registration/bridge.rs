@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reveille_core::model::agent::{
-    AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+    AgentHold, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
 };
+use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::id::{AgentId, InstanceId, NodeName, RosterName};

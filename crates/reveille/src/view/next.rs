@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use reveille_core::decide::advice;
+use reveille_core::decide::{Decision, Next, decide, due_at, useless};
 use reveille_core::effect::Call;
 use reveille_core::model::agent::Ask;
 use reveille_core::model::blocker::Blocker;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::context::{Case, PlanContext};
-use reveille_core::plan::decide::{Decision, Next, decide, due_at, useless};
-use reveille_core::plan::escalation;
 use reveille_core::plan::interlock;
 use reveille_core::remedies::{AskAgent, RepairStep, escalation, rejoin};
 use reveille_wire::report::{HeldReport, In, NextReport};
@@ -82,7 +82,7 @@ fn then(context: &PlanContext<'_>, case: &Case) -> String {
             (Mode::Act, _) => return repair_step.says().to_owned(),
         }
     }
-    format!("manual action: {}", asked(case, escalation::ask(incident.key.kind)))
+    format!("manual action: {}", asked(case, advice::ask(incident.key.kind)))
 }
 
 /// What the operator has to do. Where nothing was tried because the roster allows no useful repair, the cause's own

@@ -1,7 +1,7 @@
 //! The plan: every open incident in exactly one list, with the next step and everything that blocks it.
 
+use reveille_core::decide::Next;
 use reveille_core::plan::context::PlanContext;
-use reveille_core::plan::decide::Next;
 use reveille_wire::report::{
     ActReport, AskReport, BlindReport, In, NextReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport,
 };

@@ -2,12 +2,12 @@
 //!
 //! It is shown where an agent has reported, now or before a restart. Without an agent it would only repeat the list of stages.
 
+use reveille_core::decide::due_at;
 use reveille_core::model::incident::{MachineKey, Subject};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_core::model::trace::{Passage, Trace};
 use reveille_core::plan::context::PlanContext;
-use reveille_core::plan::decide::due_at;
 use reveille_registrar::registry::settings::stage_within;
 use reveille_wire::report::{
     AgentReport, Ago, PassageReport, Side, SilenceReport, StageReport, TimelineReport, TimelineRow, WayReport,

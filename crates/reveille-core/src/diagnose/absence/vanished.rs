@@ -16,7 +16,7 @@ use crate::model::node::NodeEvent;
 use crate::model::time::Span;
 use crate::observe::cluster::ClusterView;
 
-use super::{Witness, absent, finding};
+use crate::diagnose::question::{Witness, absent, finding};
 use crate::diagnose::standing::Standing;
 
 /// The reason of the event by which a cloud controller says that it deletes a Node

@@ -15,10 +15,11 @@ use crate::model::cause::Cause;
 use crate::model::evidence::{
     Evidence, Fact, GuestFact, Line, MachineFact, NetworkFact, Source, quoted, shown,
 };
+use crate::model::guest::Guest;
 use crate::model::incident::{Confidence, Finding};
 use crate::model::instance::{Instance, InstanceState, Port, PortStatus};
 use crate::model::stage::Stage;
-use crate::model::testimony::{Guest, Testimony, Told};
+use crate::model::testimony::{Testimony, Told};
 use crate::model::time::Time;
 
 use super::lines;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::access::{RoleRef, UserRef};
 use crate::model::agent::{ApiSaid, KubeletSaid, StageError};
+use crate::model::guest::{BootProgress, ConfigDrive};
 use crate::model::hosting::{Checks, Notice, OwnerGroup};
 use crate::model::id::{GroupId, InstanceId, NodeName, ProjectId, RuleId};
 use crate::model::instance::{Fault, Mark};
@@ -18,7 +19,6 @@ use crate::model::network::{Obstacle, Route, RuleSpec};
 use crate::model::node::{Condition, Identity, Provider, Ready};
 use crate::model::roster::GroupRef;
 use crate::model::stage::Stage;
-use crate::model::testimony::{BootProgress, ConfigDrive};
 use crate::model::time::Span;
 
 /// One statement.

@@ -8,10 +8,10 @@ use std::fmt::{self, Display, Formatter};
 use super::{Evidence, Fact, GuestFact, MachineFact, NetworkFact, NodeFact, Source};
 use crate::model::access::RoleRef;
 use crate::model::agent::{ApiSaid, KubeletSaid};
+use crate::model::guest::{BootProgress, ConfigDrive};
 use crate::model::network::Obstacle;
 use crate::model::node::Provider;
 use crate::model::roster::GroupRef;
-use crate::model::testimony::{BootProgress, ConfigDrive};
 
 fn list<T: Display>(items: impl IntoIterator<Item = T>, between: &str) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(between)

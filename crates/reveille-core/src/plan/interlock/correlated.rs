@@ -10,12 +10,12 @@
 use crate::model::blocker::{Blocker, Scope};
 use crate::model::id::{CloudName, InstanceId, PoolName, ZoneName};
 use crate::model::incident::MachineKey;
+use crate::model::repair_step::RepairStep;
 use crate::model::roster::Limits;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::cluster::ClusterView;
 use crate::observe::counts::{Count, Counts};
-use crate::remedies::RepairStep;
 use crate::safeguard::{Safeguard, stands};
 
 use super::super::context::{Case, PlanContext};

@@ -13,11 +13,11 @@ use crate::effect::Call;
 use crate::model::attempt::Attempt;
 use crate::model::before::ActionMark;
 use crate::model::blocker::Blocker;
+use crate::model::call::Reboot;
 use crate::model::instance::InstanceState;
 use crate::model::outcome::Outcome;
 use crate::model::time::{ServiceTime, Time};
 use crate::observe::cloud::{CloudView, Seen};
-use crate::remedies::Reboot;
 use crate::safeguard::{Safeguard, stands};
 
 use super::super::context::{Case, PlanContext};

@@ -14,9 +14,8 @@ use std::sync::Arc;
 use reveille_agent::Event as AgentEvent;
 use reveille_core::effect::Outcome;
 use reveille_core::event::{AgentFact, Event};
-use reveille_core::model::agent::{
-    AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who,
-};
+use reveille_core::model::agent::{ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who};
+use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::evidence::Source;
 use reveille_core::model::id::{AgentId, InstanceId};
 use reveille_core::model::node::Ready;

@@ -9,6 +9,7 @@ use proptest::sample::Index;
 use reveille_core::model::access::{RoleRef, UserRef};
 use reveille_core::model::agent::{ApiSaid, KubeletSaid, StageError};
 use reveille_core::model::evidence::{Evidence, Fact, GuestFact, MachineFact, NetworkFact, NodeFact, Source};
+use reveille_core::model::guest::BootProgress;
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::id::*;
 use reveille_core::model::instance::{Fault, Mark};
@@ -16,7 +17,6 @@ use reveille_core::model::network::{Direction, Family, Obstacle, Remote, Route, 
 use reveille_core::model::node::{Identity, Provider};
 use reveille_core::model::roster::GroupRef;
 use reveille_core::model::stage::Stage;
-use reveille_core::model::testimony::BootProgress;
 use reveille_core::model::time::Span;
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn of_machines(x: &Arc<str>, span: Span) -> Vec<(MachineFact, &'static str)> {
     let notice = Notice { kind: NoticeKind::Retire, not_before: Some(x.clone()), text: x.clone() };
     let group = OwnerGroup { name: x.clone(), phase: GroupPhase::Kept, word: x.clone(), protected: false };
     let drive = |attached, found| ConfigDrive { attached, found };
-    use reveille_core::model::testimony::ConfigDrive::{Absent, Present, Unknown};
+    use reveille_core::model::guest::ConfigDrive::{Absent, Present, Unknown};
     vec![
         (Denied(2), "asked for by id 2 times: no such instance"),
         (

@@ -12,7 +12,9 @@ use reveille_core::event::{
     AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, Scope,
 };
 use reveille_core::model::access::{RoleRef, UserRoles};
-use reveille_core::model::agent::{AgentReport, ApiSaid, Ask, KubeletSaid, StageSaid, Who, Work};
+use reveille_core::model::agent::{ApiSaid, Ask, KubeletSaid, StageSaid, Who, Work};
+use reveille_core::model::agent_report::AgentReport;
+use reveille_core::model::guest::{BootProgress, ConfigDrive, Guest};
 use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::id::*;
@@ -21,7 +23,7 @@ use reveille_core::model::instance::{Fault, Instance, InstanceAction, Mark, Port
 use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
 use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::stage::Stage;
-use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, Testimony, Told};
+use reveille_core::model::testimony::{Quote, Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span};
 
 use crate::ledger::tests::arbitrary::{

@@ -8,12 +8,14 @@ use reveille_core::engine::Start;
 use reveille_core::event::{
     AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
-use reveille_core::model::access::{Access, Role, RoleRef, ServiceUser, UserRef, UserRoles};
+use reveille_core::model::access::{Role, RoleRef, UserRef, UserRoles};
 use reveille_core::model::agent::{
-    AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+    AgentHold, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
 };
+use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::evidence::{Line, Source};
+use reveille_core::model::guest::{BootProgress, ConfigDrive, Guest};
 use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
@@ -25,11 +27,12 @@ use reveille_core::model::network::{
     Direction, Family, GroupRule, Protocol, Remote, Route, Router, RuleSpec, SecurityGroup,
 };
 use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::roster::{Access, ServiceUser};
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
 use reveille_core::model::stage::Stage;
-use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, Testimony, Told};
+use reveille_core::model::testimony::{Quote, Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::record::Record;
 use reveille_core::remedies::Reboot;

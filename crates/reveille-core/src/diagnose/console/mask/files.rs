@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use super::MASK;
-use super::below::is_indicator;
+use super::columns::is_indicator;
 use super::lines::prefix;
 use super::names::{Telling, telling};
 use super::plain::{is_message, is_plain};

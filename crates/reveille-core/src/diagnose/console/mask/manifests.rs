@@ -11,7 +11,7 @@
 use std::ops::Range;
 
 use super::MASK;
-use super::below::is_indicator;
+use super::columns::is_indicator;
 use super::lines::prefix;
 use super::value::quoted_end;
 

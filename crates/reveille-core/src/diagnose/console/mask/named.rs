@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::MASK;
-use super::below::{self, Below};
+use super::below::Below;
+use super::columns::{ends_its_line, is_indicator};
+use super::found::Found;
 use super::messages::{is_reason, is_report};
 use super::names::{Telling, telling};
 use super::pairs;
@@ -79,25 +81,12 @@ pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
                     ranges.extend(value);
                     below.mark(text, &found, is_secret, ranges);
                 }
-                if below::ends_its_line(text, &name) {
+                if ends_its_line(text, &name) {
                     below.option(text, &name, ranges);
                 }
             }
         }
     }
-}
-
-/// A name that tells, and where its value begins.
-#[derive(Clone, Debug)]
-pub(super) struct Found {
-    /// Where the name stands.
-    pub(super) name: Range<usize>,
-    /// What it tells.
-    pub(super) telling: Telling,
-    /// Where its value begins.
-    pub(super) start: usize,
-    /// What stands between them.
-    pub(super) between: Between,
 }
 
 impl Found {
@@ -208,7 +197,7 @@ impl Found {
                 is_plain(value)
                     || begins_with_nothing(value)
                     || matches!(value, "\\" | "[" | "{")
-                    || below::is_indicator(value)
+                    || is_indicator(value)
                     || (self.between == Between::Space && value.starts_with("--"))
                     || (self.between == Between::Comma && unquoted.starts_with('-'))
                     || is_of_a_directory(&text[self.name.clone()], unquoted)

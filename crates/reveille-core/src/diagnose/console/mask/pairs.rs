@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::MASK;
 use super::below::Below;
+use super::found::Found;
 use super::lines::prefix;
-use super::named::Found;
 use super::names::{Telling, telling};
 use super::plain::is_plain;
 use super::value::{self, Between, Ends, quoted_end};

@@ -14,9 +14,9 @@
 use std::ops::Range;
 
 use super::MASK;
-use super::below::{before, column, indented};
+use super::columns::{before, column, indented};
+use super::found::Found;
 use super::lines::prefix;
-use super::named::Found;
 use super::names::Telling;
 use super::plain::{is_message, is_plain};
 use super::value::{self, Between, cut, line_end, quoted_end};

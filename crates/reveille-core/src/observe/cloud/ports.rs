@@ -19,8 +19,8 @@ use crate::model::roster::Roster;
 use crate::model::time::Time;
 use crate::safeguard::{Safeguard, stands};
 
-use super::cloud::{CloudChange, CloudView, Seen};
-use super::fresh::Thing;
+use super::{CloudChange, CloudView, Seen};
+use crate::observe::fresh::Thing;
 
 /// What is in use on the networks of a project beside the ports of instances, as [`CloudSnapshot::in_use`] says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -40,8 +40,9 @@ use crate::model::roster::Timing;
 use crate::model::time::{Span, Time};
 use crate::safeguard::{Safeguard, stands};
 
-use super::cloud::{CloudView, Seen};
-use super::cluster::{ClusterChange, ClusterView};
+use crate::observe::cloud::{CloudView, Seen};
+
+use super::{ClusterChange, ClusterView};
 
 /// What a list of nodes is held against.
 #[derive(Clone, Copy)]

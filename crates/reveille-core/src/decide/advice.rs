@@ -1,7 +1,6 @@
-//! Classes of repair that a roster switches, and the causes against which a step is of no use or left to a person.
+//! What is told where a step would not help, or where only a person can end a fault.
 //!
-//! Static tables. [`crate::remedies::list`] says which repair steps a fault escalates through; the interlock decides
-//! whether a step may be taken *now*.
+//! Static tables. [`crate::remedies::escalation`] says which repair steps a fault escalates through.
 
 use std::sync::Arc;
 

@@ -1,14 +1,22 @@
-//! Answers "what next?" for one incident, completely and without changing anything.
+//! Stage four: answers "what next?" for one incident, completely and without changing anything.
+//!
+//! ```text
+//!  incident ─▶ remedies::escalation(kind) ─▶ repair_step.call(..) ─▶ repair_step.blockers(..) ─▶ Decision
+//! ```
 //!
 //! The checks are, in order: is a call under way, is a step left to try, is it time, does another fault explain this one,
 //! is the evidence read. Then: which step is next, what exactly would be called, and what blocks it. The first check that
 //! does not pass is the answer. The acting engine and the `plan` command both ask here.
+
+pub mod advice;
 
 use std::sync::Arc;
 
 use crate::diagnose::gathered::hearing;
 use crate::effect::{Call, Look};
 use crate::model::attempt::{Attempt, Ending};
+use crate::model::blocker::Blocker;
+use crate::model::class::Class;
 use crate::model::id::IntentId;
 use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
 use crate::model::instance::InstanceState;
@@ -19,12 +27,8 @@ use crate::observe::source::Trust;
 use crate::remedies::{RepairStep, escalation, rejoin};
 use crate::safeguard::{Safeguard, stands};
 
-use super::annotations;
-use super::context::{Case, PlanContext};
-use super::escalation;
-use super::interlock;
-use crate::model::blocker::Blocker;
-use crate::model::class::Class;
+use crate::plan::context::{Case, PlanContext};
+use crate::plan::{annotations, interlock};
 
 /// What should happen next with a case, and everything that is held back meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +148,7 @@ pub fn decide(context: &PlanContext<'_>, case: &Case) -> Decision {
         return Decision::just(next);
     }
     if incident.given_up || case.due_after.is_none() || escalation(incident.key.kind).is_empty() {
-        return Decision::just(Next::Ask(Arc::from(escalation::ask(incident.key.kind))));
+        return Decision::just(Next::Ask(Arc::from(advice::ask(incident.key.kind))));
     }
     let due = match due_at(context, case) {
         Err(why) => return Decision::just(Next::Blind(why)),
@@ -161,8 +165,7 @@ pub fn decide(context: &PlanContext<'_>, case: &Case) -> Decision {
         let kind = root.incident.key.kind;
         if root.incident.given_up || !may_be_mended(context, root) {
             // What explains it cannot be mended: nothing further down the escalation would help either.
-            let why =
-                format!("its {kind} explains this and could not be repaired: {}", escalation::ask(kind));
+            let why = format!("its {kind} explains this and could not be repaired: {}", advice::ask(kind));
             return Decision::just(Next::Ask(why.into()));
         }
         let why = format!("its {kind} comes first: it explains this");
@@ -227,7 +230,7 @@ fn log_wanted(context: &PlanContext<'_>, case: &Case, next: &Next) -> Vec<Look> 
 /// The first repair step from the present one on that is allowed at all, of use, and has something to call.
 fn escalate(context: &PlanContext<'_>, case: &Case, due: Time) -> Decision {
     let incident = &case.incident;
-    let mut decision = Decision::just(Next::Ask(Arc::from(escalation::ask(incident.key.kind))));
+    let mut decision = Decision::just(Next::Ask(Arc::from(advice::ask(incident.key.kind))));
     let repair_steps = escalation(incident.key.kind).iter().copied().enumerate();
     for (index, repair_step) in repair_steps.skip(usize::from(incident.repair_step)) {
         if let Some(why) = useless(repair_step, &incident.findings).filter(|_| stands(Safeguard::NoUse)) {
@@ -254,7 +257,7 @@ fn escalate(context: &PlanContext<'_>, case: &Case, due: Time) -> Decision {
                     decision.next = Next::Wait { until, why: why.into() };
                     return decision;
                 }
-                let blockers = interlock::blockers(context, case, repair_step, Some(&call));
+                let blockers = repair_step.blockers(context, case, Some(&call));
                 decision.next = if blockers.is_empty() {
                     Next::Act { repair_step, call }
                 } else {
@@ -280,7 +283,7 @@ fn rejoin(
     let repair_step = RepairStep::Rejoin;
     let why = match rejoin::ask(context, case) {
         Ok(call) => {
-            let blockers = interlock::blockers(context, case, repair_step, Some(&call));
+            let blockers = repair_step.blockers(context, case, Some(&call));
             if blockers.is_empty() {
                 return Some(Next::Act { repair_step, call });
             }
@@ -300,7 +303,7 @@ fn rejoin(
     let offered_until = due + case.due_after.unwrap_or_default();
     let offered = context.now < offered_until && !case.incident.is_asked_for();
     decision.offered_until = Some(offered_until).filter(|_| offered);
-    let mut blockers = interlock::blockers(context, case, repair_step, None);
+    let mut blockers = repair_step.blockers(context, case, None);
     // There is no agent to propose this step to: the step after it does not wait for a person's consent to this one.
     blockers.retain(|hold| !matches!(hold, Blocker::Propose(_)));
     blockers.push(why);
@@ -350,7 +353,7 @@ pub fn useless(repair_step: RepairStep, findings: &[Finding]) -> Option<Arc<str>
     let roots = findings.iter().filter(is_likely);
     let over = findings.iter().flat_map(|finding| &finding.follows).filter(is_likely).filter(over);
     let mut told = first.chain(roots).chain(over).filter(|finding| !finding.is_of_events_alone());
-    told.find_map(|finding| escalation::no_use(repair_step, &finding.cause))
+    told.find_map(|finding| advice::no_use(repair_step, &finding.cause))
 }
 
 /// A machine without its group, rules or route cannot join: the controller repairs those first, and they explain the rest.

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::effect::Look;
 use crate::model::id::CloudName;
 
-use super::reads::LookFor;
+use super::LookFor;
 
 /// So many reads of one world are out at once; the rest waits in line.
 const AT_ONCE: u8 = 16;
@@ -28,7 +28,7 @@ const OF_A_KIND: u8 = 12;
 
 /// Which API answers a read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum World {
+pub(in crate::engine) enum World {
     Cluster,
     Cloud(CloudName),
 }
@@ -56,7 +56,7 @@ struct Line {
 }
 
 impl World {
-    pub(super) fn of(look: &Look) -> Self {
+    pub(in crate::engine) fn of(look: &Look) -> Self {
         look.cloud().cloned().map_or(Self::Cluster, Self::Cloud)
     }
 }

@@ -20,7 +20,7 @@ use crate::model::roster::Roster;
 use crate::model::time::Time;
 use crate::safeguard::{Safeguard, stands};
 
-use super::cloud::{CloudChange, CloudView, Seen};
+use super::{CloudChange, CloudView, Seen};
 
 /// What a listing says that was not known.
 #[derive(Debug)]

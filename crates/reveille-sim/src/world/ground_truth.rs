@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reveille_core::model::hosting::Hosting;
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName, PortId, ZoneName};
 use reveille_core::model::instance::{InstanceState, Mark};
-use reveille_core::model::node::Provider;
+use reveille_core::model::node::{Node, Provider};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::annotations::KEEP_MARK;
 use reveille_core::plan::budget::normalise_fault;
@@ -85,7 +85,7 @@ impl World {
             task: instance.task.is_some(),
             changed_at: server.changed_at,
             leaving: own().any(|node| node.intent.leaving.is_some()) || self.is_shown_removed(id),
-            nodes: own().filter(|node| !self.lies.unseen_twins.contains(&node.name)).count(),
+            nodes: own().filter(|node| self.is_shown(&node.name)).count(),
             first_boot_failed: vm.is_some_and(|vm| vm.first_boot == FirstBoot::Failed),
             takes_groups: self
                 .project
@@ -104,6 +104,14 @@ impl World {
             fault: instance.fault.as_ref().map(|fault| normalise_fault(&fault.message)),
             hosting: instance.hosting.clone(),
         })
+    }
+
+    /// A client may know of this Node: one that registers while the cluster shows an old state is in no list and no watch
+    /// (seed 6105725), and neither is a second Node that was made while the watch was down.
+    fn is_shown(&self, node: &NodeName) -> bool {
+        let old = self.network_faults.old_nodes.as_ref();
+        let is_old = |old: &Vec<Arc<Node>>| old.iter().any(|known| known.name == *node);
+        old.is_none_or(is_old) && !self.lies.unseen_twins.contains(node)
     }
 
     /// Machines of a pool that are there and stay, as far as the cloud knows.

@@ -153,10 +153,26 @@ impl Server<'_> {
             },
             locked: self.locked.unwrap_or(false),
             created: filled(self.created).map(|created| Arc::from(created.kept())),
-            hostname: None,
+            hostname: self.name.as_ref().and_then(|name| host_name(name.kept())),
             hosting: None,
         }
     }
+}
+
+/// Bytes of the longest host name that Nova gives.
+const HOST_NAME_MAX: usize = 63;
+
+/// What Nova calls the guest, where that is not the server's name (nova/utils.py, `sanitize_hostname`): cut, in lower case, with a
+/// dash for a blank or `_`, and without what no host name has. Later releases write a dash for a dot, too; earlier ones leave it,
+/// and then the server's own name is the one to find. A kubelet registers under it: a Ready Node of bare metal that shares nothing
+/// else with its server was not known to be its Node, and the machine was rebooted.
+fn host_name(name: &str) -> Option<Arc<str>> {
+    let latin: String = name.chars().filter(|c| u32::from(*c) < 0x100).take(HOST_NAME_MAX).collect();
+    let dashed = latin.chars().map(|c| if matches!(c, ' ' | '_' | '.') { '-' } else { c });
+    let kept: String =
+        dashed.filter(|c| c.is_alphanumeric() || *c == '-').flat_map(char::to_lowercase).collect();
+    let host = kept.trim_matches('-');
+    (!host.is_empty() && host != name).then(|| Arc::from(host))
 }
 
 /// An instance of which only the id could be read: it is there, and nothing else is known of it.
@@ -287,6 +303,23 @@ mod tests {
             let got = state(&status.to_ascii_lowercase(), vm, task);
             assert_eq!(got, expected, "{status} {vm} {task}");
         }
+    }
+
+    #[test]
+    fn guest_is_called_as_nova_sanitizes_the_server_name() {
+        for (name, host) in [
+            ("node-1", None),
+            ("", None),
+            ("Node-New-1", Some("node-new-1")),
+            ("node_new 1", Some("node-new-1")),
+            ("web.1.prod", Some("web-1-prod")),
+            ("-knoten (süd)-", Some("knoten-süd")),
+            ("北京", None),
+        ] {
+            assert_eq!(host_name(name).as_deref(), host, "{name}");
+        }
+        let long = "a".repeat(70);
+        assert_eq!(host_name(&long).map(|host| host.len()), Some(HOST_NAME_MAX));
     }
 
     #[test]

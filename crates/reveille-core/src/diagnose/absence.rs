@@ -309,7 +309,7 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     // Without a memory of ours, the cluster's own events still tell that a node of this name was there once. Of a machine
     // that was seen being born, or that our ledger never heard of, they tell nothing: names are given again, and the node
     // that went was its namesake's.
-    let new = seen.is_known_since_birth() || seen.made_meanwhile;
+    let new = seen.is_known_since_birth() || seen.made_meanwhile && !seen.may_have_served;
     let removed = |name: &NodeName| witness.cluster.events_about(name).any(NodeEvent::is_removal);
     if !new && let Some(namesake) = names().find(removed) {
         let mut standing = judge_vanished(witness, &namesake, None, deadlines.vanished_within);

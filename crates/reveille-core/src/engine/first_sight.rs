@@ -23,6 +23,9 @@ const UNKNOWN_HOLD: Span = OTHERS_HOLD;
 
 /// The last listing of a process that died may have begun so long before.
 const LISTED_WITHIN: Span = Span::from_min(2);
+/// A machine that is older than this when it is seen first may have joined, served and been drained, all of it unseen: an EC2
+/// machine with a baked image is Ready within a minute or two.
+const SERVED_WITHIN: Span = Span::from_min(5);
 
 impl State {
     /// Machines that others may have had in hand in the sight of an earlier process, and when each was given back: those that
@@ -95,9 +98,9 @@ impl State {
     }
 
     /// Marks machines in the first listing after a restart that neither the ledger nor an incident names: they were created
-    /// while no process was looking. Of one that its cloud made since the last process was alive, by the cloud's own clock, the
-    /// whole life is known, as of one that is made in sight: the next process knows that as well, if its Node is not Ready by
-    /// then. An older one was marked meanwhile.
+    /// while no process was looking. Of one that its cloud made since the last process was alive, by the cloud's own clock, a Node
+    /// that comes Ready is its first: it is a newcomer, and the next process knows that as well, if its Node is not Ready by then.
+    /// That it has no Node proves nothing once it is older than a few minutes. An older one was marked meanwhile.
     pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
         let in_question: BTreeSet<InstanceId> = self
             .incidents
@@ -109,16 +112,19 @@ impl State {
             })
             .collect();
         let served = self.served_before(cloud);
-        let (unwatched, may_have_served) = (self.unwatched_for(), self.is_long_unseen());
+        let unwatched = self.unwatched_for();
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         let since = view.listed_begun.zip(unwatched).map(|(begun, unwatched)| begun.earlier_by(unwatched));
+        let too_young_to_serve = view.listed_begun.map(|begun| begun.earlier_by(SERVED_WITHIN));
         for (id, seen) in &mut view.instances {
             seen.was_ready |= served.contains(id);
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
             let created = seen.instance.created.as_deref().and_then(ServiceTime::parse);
             if seen.made_meanwhile && created.zip(since).is_some_and(|(created, since)| created > since) {
-                (seen.born_in_sight, seen.may_have_served) = (true, may_have_served);
+                let is_young =
+                    created.zip(too_young_to_serve).is_some_and(|(created, young)| created > young);
+                (seen.born_in_sight, seen.may_have_served) = (true, !is_young);
             }
         }
     }

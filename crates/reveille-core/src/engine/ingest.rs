@@ -143,7 +143,7 @@ impl State {
         for id in touched {
             let Some(seen) = view.instances.get_mut(id) else { continue };
             let is_known = seen.born_kept || seen.joined.is_some() || seen.pool().is_none();
-            if seen.born_in_sight && !is_known {
+            if seen.is_known_since_birth() && !is_known {
                 seen.born_kept = true;
                 born.push((seen.known_since, MachineKey::Instance(cloud.clone(), id.clone())));
             }
@@ -167,7 +167,7 @@ impl State {
                 self.count_nodes();
                 let first = !self.cluster.synced_once();
                 let mut change = self.cluster.sync(now, &list);
-                let is_after_gap = self.is_long_unseen();
+                let is_after_gap = self.is_unseen_for_a_service();
                 self.note_list_seen(first);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 let judged = self.judge_nodes();

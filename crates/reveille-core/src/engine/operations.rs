@@ -398,10 +398,10 @@ impl State {
                 };
                 self.wait_to_make_it(operation, least);
             }
-            Outcome::Failed { retry_after, text } => {
+            Outcome::Failed { retry_after, .. } => {
                 self.book.operations.remove(&intent);
                 self.doubt_answer(intent, operation);
-                self.postpone(operation, retry_after.unwrap_or_default(), &text);
+                self.postpone(operation, retry_after.unwrap_or_default(), None);
             }
             Outcome::NotSent { retry_after, .. } => {
                 self.book.operations.remove(&intent);
@@ -411,7 +411,7 @@ impl State {
             Outcome::Limit { limit, text } => {
                 self.book.operations.remove(&intent);
                 if !self.learn_limit(operation, limit) {
-                    self.postpone(operation, self.roster.timing.backoff_max, &text);
+                    self.postpone(operation, self.roster.timing.backoff_max, Some(&text));
                 }
             }
             Outcome::Denied { .. } if stands(Safeguard::RightsReturn) => {
@@ -422,7 +422,7 @@ impl State {
             // Neutron refuses a route while the leg of its next hop is being attached.
             Outcome::Refused { text } if may_be_allowed(operation) && stands(Safeguard::RightsReturn) => {
                 self.book.operations.remove(&intent);
-                self.postpone(operation, self.roster.timing.backoff_max, &text);
+                self.postpone(operation, self.roster.timing.backoff_max, Some(&text));
             }
             Outcome::Denied { text } | Outcome::Refused { text } => {
                 self.book.operations.remove(&intent);

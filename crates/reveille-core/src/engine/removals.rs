@@ -41,6 +41,8 @@ impl State {
     }
 
     pub(super) fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, sign: Arc<str>) {
+        // The ledger reads what comes later as what holds: a join of this step, told at its end, would unsay the removal.
+        self.record_joined();
         let key = MachineKey::Instance(cloud.clone(), id.clone());
         let at = self.now;
         let left = Some(Box::new(Left { at, sign: sign.clone() }));
@@ -123,7 +125,13 @@ impl State {
             if ends {
                 self.pauses.note_return(id, self.now);
             }
-            return self.signs_told.put_off(key, ends);
+            // A process that dies before that leaves what holds the machine to the next one: a person drained it amid a quarrel
+            // of two programs about its cordon, and it was rebooted and deleted.
+            if self.signs_told.put_off(key, ends) {
+                let careful = signs.with_holds_of(before);
+                self.outbox.record(self.signed(key.clone(), careful));
+            }
+            return;
         }
         if self.signs_told.take(key) || ends {
             self.let_go_of(id);
@@ -148,7 +156,10 @@ impl State {
     pub(super) fn note_removed_unseen(&mut self, key: &MachineKey) -> bool {
         let MachineKey::Instance(cloud, id) = key else { return false };
         let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
-        let Some(node) = seen.joined.clone().filter(|_| seen.left.is_none()) else { return false };
+        let Some(node) = seen.joined.clone().or_else(|| self.drained_unseen(seen)) else { return false };
+        if seen.left.is_some() {
+            return false;
+        }
         // Of most that are absent the Node is there, and the words of events need not be looked through.
         if self.cluster.nodes.contains_key(&node) {
             return false;
@@ -173,6 +184,14 @@ impl State {
         true
     }
 
+    /// A machine that may have joined while the nodes were not seen, and by which name, where the cordon of such a Node was told. Of
+    /// one whose whole life was seen, a word about its name is about a namesake.
+    fn drained_unseen(&self, seen: &Seen) -> Option<NodeName> {
+        let mut names = seen.instance.node_names().map(NodeName::from);
+        let is_doubted = seen.may_have_served && seen.nodes.is_empty();
+        is_doubted.then(|| names.find(|name| vanished::was_cordoned(&self.cluster, name))).flatten()
+    }
+
     /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has
     /// that machine in hand, and events that name another one who deleted it can be written by every kubelet.
     pub(super) fn removal_of(&self, gone: &NodeSeen) -> Option<Removal> {
@@ -181,25 +200,26 @@ impl State {
         counts.then_some(removal)
     }
 
-    /// A node went before its instance was ever listed: where a cloud's parts take a while to agree, it may be there all the
-    /// same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected back.
+    /// A node went before its instance was ever listed as ours. Where a cloud's parts take a while to agree, it may be there all the
+    /// same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected back,
+    /// whatever cloud it is of: its listing failed for two hours, or a person puts the pool's tags on a server that they have tried
+    /// and drained. Which cloud that is the Node does not say, and an id is in one alone.
     pub(super) fn remember_early(&mut self, gone: &NodeSeen) {
         let Provider::Instance(id) = &gone.node.provider else { return };
-        let young = |settles: &Span| self.now.since(gone.first_seen) < *settles;
-        let clouds: Vec<CloudName> = self
-            .roster
-            .settles
-            .iter()
-            .filter(|(_, settles)| young(settles))
-            .map(|(name, _)| name.clone())
-            .collect();
+        let lived = self.now.since(gone.first_seen);
+        let young = |settles: &Span| lived < *settles;
+        let is_meant = self.removal_of(gone).is_some();
+        let settles = |name: &CloudName| self.roster.settles.get(name).is_some_and(young);
+        let clouds: Vec<CloudName> =
+            self.clouds.keys().filter(|name| is_meant || settles(name)).cloned().collect();
         for cloud in clouds {
+            let is_young = self.roster.settles.get(&cloud).is_some_and(young);
             let machine = MachineKey::Instance(cloud, id.clone());
             let (at, node) = (self.now, gone.node.name.clone());
             let left = self.removal_of(gone).map(|removal| Left { at, sign: removal.sign() });
             // One that the ledger knew before stays one that the next list has to show, and what is known of it holds.
-            let known = self.out_of_sight.unseen().get(&machine).cloned();
-            let (is_new, born) = (known.is_none(), Some(gone.first_seen));
+            let known = self.out_of_sight.get_mut(&machine).map(|memory| memory.clone());
+            let (is_new, born) = (known.is_none(), is_young.then_some(gone.first_seen));
             let memory = known.unwrap_or_else(|| Remembered { born, ..Remembered::default() });
             // The next process may be the one that lists it: without these it would take it for one that never joined.
             let joined = Joined { machine: machine.clone(), node: node.clone(), pool: memory.pool.clone() };

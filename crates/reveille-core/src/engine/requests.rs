@@ -84,7 +84,8 @@ impl State {
         }
         let at = self.now;
         if !self.requests.told.may_tell(key, at) {
-            return self.requests.told.put_off(key, false);
+            self.requests.told.put_off(key, false);
+            return;
         }
         let open = open.filter(|_| !self.is_from_before(key));
         let case = open.as_ref().and_then(|open| self.incidents.get_mut(open));

@@ -18,14 +18,16 @@ use crate::remedies::{RepairStep, escalation};
 
 use super::State;
 
-/// So often in a row the other side may be away before a person is asked.
+/// So often in a row the same answer may come before a person is asked.
 const UNREACHED_MAX: u32 = 24;
 /// No service says for longer than this when a repair may go on: a machine that is down waits for it.
 const RETRY_AFTER_MAX: Span = Span::from_min(10);
 
 impl State {
-    /// It did not happen at all: the same is tried again, later and later, and in the end a person is asked.
-    pub(super) fn postpone(&mut self, operation: &Operation, at_least: Span, why: &str) {
+    /// It did not happen at all: the same is tried again, later and later. Where the other side answers so each time, a person is
+    /// asked in the end (`why`); where it is away (`None`), it goes on for as long as the fault lasts: a database that took no
+    /// writes for a night ended the repair of a port for good.
+    pub(super) fn postpone(&mut self, operation: &Operation, at_least: Span, why: Option<&str>) {
         let timing = self.roster.timing;
         let now = self.now;
         let Some(case) = self.incidents.get_mut(&operation.key) else { return };
@@ -33,9 +35,9 @@ impl State {
         let wait = timing.backoff_min.doubled(case.unreached, timing.backoff_max).max(at_least);
         case.unreached = case.unreached.saturating_add(1);
         case.incident.not_before = Some(now + wait);
-        let over = case.unreached >= UNREACHED_MAX;
+        let over = why.filter(|_| case.unreached >= UNREACHED_MAX);
         self.ripe.insert(operation.key.clone());
-        if over {
+        if let Some(why) = over {
             self.give_up(&operation.key, Arc::from(why));
         }
     }
@@ -102,6 +104,8 @@ pub(super) fn may_be_allowed(operation: &Operation) -> bool {
     match operation.repair_step.class() {
         Class::Reboot => true,
         Class::Network | Class::Access => operation.repair_step != RepairStep::NudgeGroup,
-        Class::Rejoin | Class::Replace | Class::Cleanup => false,
+        // An admission policy refuses the deletion of a left-over Node until its owner has mended it. No harsher step follows.
+        Class::Cleanup => true,
+        Class::Rejoin | Class::Replace => false,
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! A kubelet may annotate its own Node fifty times a second. Each change was a line on disk, and what the ledger knew of all
 //! other machines was out of its history within a night. The first changes after a quiet time are told at once. A process that
-//! begins while something is put off reads it from the Node; it is lost where that Node is deleted with no process there. What
-//! an operator holds and lets go of cannot be read later, and is told under a bound of its own (`holds_told`).
+//! begins while something is put off reads it from the Node; where that Node is deleted with no process there, the
+//! ledger holds the more careful of the last two words. What an operator holds and lets go of cannot be read later, and is told under a bound of its own (`holds_told`).
 
 use std::collections::BTreeMap;
 
@@ -48,10 +48,12 @@ impl ToldSeldom {
         self.until.get(machine).map_or(now, |until| (*until).clamp(now, now + AHEAD))
     }
 
-    /// The ledger is told of this machine later.
-    pub(super) fn put_off(&mut self, machine: &MachineKey, let_go: bool) {
-        *self.put_off.entry(machine.clone()).or_default() |= let_go;
+    /// The ledger is told of this machine later. True where nothing of it was put off before.
+    pub(super) fn put_off(&mut self, machine: &MachineKey, let_go: bool) -> bool {
         self.looked = None;
+        let before = self.put_off.get(machine).copied();
+        self.put_off.insert(machine.clone(), let_go || before.unwrap_or_default());
+        before.is_none()
     }
 
     /// It is told now. Whether it was let go of by what was put off.

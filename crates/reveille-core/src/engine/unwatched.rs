@@ -22,6 +22,8 @@ use super::State;
 
 /// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
 const EVENTS_LIVE: Span = Span::from_min(60);
+/// In a gap of this length a machine may join and serve, and a person may drain it and delete its Node.
+const SERVES_UNSEEN: Span = Span::from_min(15);
 
 /// What is known of gaps in our sight of the nodes.
 #[derive(Clone, Debug, Default)]
@@ -74,6 +76,11 @@ impl State {
         self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > EVENTS_LIVE)
     }
 
+    /// Nor for as long as a machine may have served in.
+    pub(super) fn is_unseen_for_a_service(&self) -> bool {
+        self.nodes_seen.complete.is_some_and(|at| Self::may_serve_in(at, self.now))
+    }
+
     /// A list of nodes was taken in. What it holds did not go. What it lacks went since the last complete one, if that is long
     /// ago.
     pub(super) fn note_list_seen(&mut self, is_first: bool) {
@@ -90,11 +97,11 @@ impl State {
         self.nodes_seen.complete = Some(self.now);
     }
 
-    /// The nodes were not seen for longer than events live. A machine that was being built before that, and has no Node now, may
+    /// The nodes were not seen for as long as a machine may serve. One that was being built before that, and has no Node now, may
     /// have joined, served and been drained meanwhile: one that a person kept so was rebooted and deleted, as one that surely
-    /// never joined. Of one that came into sight within the last hour events would tell. Who has a Node now has joined.
+    /// never joined. Who has a Node now has joined.
     pub(super) fn doubt_births(&mut self) {
-        let before = self.now - EVENTS_LIVE;
+        let before = self.now - SERVES_UNSEEN;
         self.doubt_births_of(|seen| seen.known_since < before);
         let cluster = &self.cluster;
         for (key, memory) in self.out_of_sight.all_mut() {
@@ -107,7 +114,7 @@ impl State {
     /// We slept, or our clock was set ahead: what was in sight was so before that, although it counts as new for as long as it
     /// would have without the gap.
     pub(super) fn doubt_births_before(&mut self, before: Time) {
-        if Self::was_long_gap(before, self.now) {
+        if Self::may_serve_in(before, self.now) {
             self.doubt_births_of(|_| true);
         }
     }
@@ -121,6 +128,11 @@ impl State {
     /// What the ledger tells of a gap that is over.
     pub(super) fn was_long_gap(since: Time, until: Time) -> bool {
         until.since(since) > EVENTS_LIVE
+    }
+
+    /// A machine may have joined in a gap, served, and lost its Node to a person.
+    pub(super) fn may_serve_in(since: Time, until: Time) -> bool {
+        until.since(since) > SERVES_UNSEEN
     }
 
     /// The watch proves that it is current. After a gap that counts once it has gone on for a while: a proof may have been on its

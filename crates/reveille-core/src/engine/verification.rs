@@ -55,7 +55,7 @@ impl State {
             Some(said)
                 if operation.repair_step.class() == Class::Reboot && stands(Safeguard::RightsReturn) =>
             {
-                self.postpone(operation, Span::ZERO, &said);
+                self.postpone(operation, Span::ZERO, Some(&said));
             }
             _ if self.has_lapsed(intent, operation) => {
                 self.ripe.insert(operation.key.clone());

@@ -40,6 +40,15 @@ impl Signs {
         keeps && self != before
     }
 
+    /// These, and what held the machine before.
+    pub fn with_holds_of(mut self, before: &Self) -> Self {
+        self.removal = self.removal.or_else(|| before.removal.clone());
+        self.paused |= before.paused;
+        self.locked |= before.locked;
+        self.apart |= before.apart;
+        self
+    }
+
     /// A program works on its Node, or takes it away.
     fn is_marked(&self) -> bool {
         self.removal.as_deref().is_some_and(signs::is_mark)

@@ -60,6 +60,10 @@ fn is_hard(context: &PlanContext<'_>, case: &Case, seen: &Seen) -> Result<bool, 
     if hard && hosting::group(seen).is_some() && stands(Safeguard::GroupKeeps) {
         return no_call("only a stop is left, and its Auto Scaling group replaces machines that stop");
     }
+    // EC2's adapter refuses it each time: the machine was given up where a replacement was allowed.
+    if hard && said.is_some_and(|said| said.spot) {
+        return no_call("only a stop is left, and a spot instance cannot be stopped and started by itself");
+    }
     if hard && said.is_some_and(|said| said.loses_disks) && stands(Safeguard::DisksKept) {
         let replaced = context.pool(seen).is_some_and(|pool| pool.repair.replace == Mode::Act);
         return no_call(if replaced {

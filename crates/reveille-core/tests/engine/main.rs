@@ -63,4 +63,5 @@ mod unanswered;
 mod unconfirmed;
 mod unmade;
 mod unseen;
+mod variants;
 mod wishes;

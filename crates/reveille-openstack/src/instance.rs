@@ -162,10 +162,10 @@ impl Server<'_> {
 /// Bytes of the longest host name that Nova gives.
 const HOST_NAME_MAX: usize = 63;
 
-/// What Nova calls the guest, where that is not the server's name (nova/utils.py, `sanitize_hostname`): cut, in lower case, with a
-/// dash for a blank or `_`, and without what no host name has. Later releases write a dash for a dot, too; earlier ones leave it,
-/// and then the server's own name is the one to find. A kubelet registers under it: a Ready Node of bare metal that shares nothing
-/// else with its server was not known to be its Node, and the machine was rebooted.
+/// What Nova calls the guest, where that is not the server's name (nova/utils.py, `sanitize_hostname`): cut, in lower case, with
+/// a dash for a blank or `_`, and without what no host name has. Later releases write a dash for a dot, too; earlier ones leave
+/// it, and then the server's own name is the one to find. A kubelet registers under it: a Ready Node of bare metal that shares
+/// nothing else with its server was not known to be its Node, and the machine was rebooted.
 fn host_name(name: &str) -> Option<Arc<str>> {
     let latin: String = name.chars().filter(|c| u32::from(*c) < 0x100).take(HOST_NAME_MAX).collect();
     let dashed = latin.chars().map(|c| if matches!(c, ' ' | '_' | '.') { '-' } else { c });

@@ -97,9 +97,9 @@ impl State {
         self.alive_before.map(|at| self.now.since(at) + LISTED_WITHIN)
     }
 
-    /// Marks machines in the first listing after a restart that neither the ledger nor an incident names: they were created
-    /// while no process was looking. Of one that its cloud made since the last process was alive, by the cloud's own clock, a Node
-    /// that comes Ready is its first: it is a newcomer, and the next process knows that as well, if its Node is not Ready by then.
+    /// Marks machines in the first listing after a restart that neither the ledger nor an incident names: they were created while
+    /// no process was looking. Of one that its cloud made since the last process was alive, by the cloud's own clock, a Node that
+    /// comes Ready is its first: it is a newcomer, and the next process knows that as well, if its Node is not Ready by then.
     /// That it has no Node proves nothing once it is older than a few minutes. An older one was marked meanwhile.
     pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
         let in_question: BTreeSet<InstanceId> = self

@@ -184,8 +184,8 @@ impl State {
         true
     }
 
-    /// A machine that may have joined while the nodes were not seen, and by which name, where the cordon of such a Node was told. Of
-    /// one whose whole life was seen, a word about its name is about a namesake.
+    /// A machine that may have joined while the nodes were not seen, and by which name, where the cordon of such a Node was told.
+    /// Of one whose whole life was seen, a word about its name is about a namesake.
     fn drained_unseen(&self, seen: &Seen) -> Option<NodeName> {
         let mut names = seen.instance.node_names().map(NodeName::from);
         let is_doubted = seen.may_have_served && seen.nodes.is_empty();
@@ -200,10 +200,10 @@ impl State {
         counts.then_some(removal)
     }
 
-    /// A node went before its instance was ever listed as ours. Where a cloud's parts take a while to agree, it may be there all the
-    /// same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected back,
-    /// whatever cloud it is of: its listing failed for two hours, or a person puts the pool's tags on a server that they have tried
-    /// and drained. Which cloud that is the Node does not say, and an id is in one alone.
+    /// A node went before its instance was ever listed as ours. Where a cloud's parts take a while to agree, it may be there all
+    /// the same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected
+    /// back, whatever cloud it is of: its listing failed for two hours, or a person puts the pool's tags on a server that they
+    /// have tried and drained. Which cloud that is the Node does not say, and an id is in one alone.
     pub(super) fn remember_early(&mut self, gone: &NodeSeen) {
         let Provider::Instance(id) = &gone.node.provider else { return };
         let lived = self.now.since(gone.first_seen);

@@ -7,8 +7,9 @@
 //!
 //! A kubelet may annotate its own Node fifty times a second. Each change was a line on disk, and what the ledger knew of all
 //! other machines was out of its history within a night. The first changes after a quiet time are told at once. A process that
-//! begins while something is put off reads it from the Node; where that Node is deleted with no process there, the
-//! ledger holds the more careful of the last two words. What an operator holds and lets go of cannot be read later, and is told under a bound of its own (`holds_told`).
+//! begins while something is put off reads it from the Node; where that Node is deleted with no process there, the ledger holds
+//! the more careful of the last two words. What an operator holds and lets go of cannot be read later, and is told under a bound
+//! of its own (`holds_told`).
 
 use std::collections::BTreeMap;
 

@@ -56,7 +56,7 @@ fn machine_made_and_joined_in_a_short_gap_is_not_replaced() {
 
 /// The same where a list showed it being built just before the gap.
 #[test]
-fn machine_built_before_a_short_gap_and_drained_in_it_is_left_alone_by_its_events() {
+fn machine_built_before_a_gap_and_drained_in_it_is_left_alone() {
     let mut touched = Vec::new();
     for restart in [true, false] {
         let mut field = Field::new(roster()).populate(10);
@@ -108,7 +108,7 @@ fn cloud_away(field: &mut Field, span: Span) {
 /// Our credential for the cloud is refused for two hours (or its listing fails), while others go on making machines. One joins in
 /// our sight, serves for half an hour, and a person drains it and deletes its Node, in our sight as well.
 #[test]
-fn machine_drained_in_our_sight_before_its_cloud_could_list_it_is_left_alone() {
+fn machine_drained_before_its_cloud_lists_it_is_left_alone() {
     let mut touched = Vec::new();
     for (settles, restarts) in [(0, false), (0, true), (5, false)] {
         let mut wanted = roster();
@@ -144,7 +144,7 @@ fn applies(field: &mut Field, change: impl FnOnce(&mut Node)) {
 /// Two programs quarrel about the cordon of a Node. Then a person drains it; we are restarted a minute later, and they delete the
 /// Node in these seconds.
 #[test]
-fn machine_drained_amid_a_cordon_quarrel_is_left_alone_after_restart() {
+fn machine_drained_amid_a_cordon_quarrel_is_left_alone() {
     let mut touched = Vec::new();
     for changes in [0, 30] {
         let mut field = Field::new(roster()).populate(10);
@@ -211,8 +211,8 @@ fn renewed_lease_of_sanitized_host_name_protects_its_machine() {
     assert!(touched.iter().all(|(_, made)| made.is_empty()), "{touched:#?}");
 }
 
-/// A spot instance that no Auto Scaling group keeps (Karpenter makes such ones). EC2's adapter reboots it in place, and refuses to
-/// stop and start it: "it is a spot instance, which cannot be stopped and started by itself". The roster allows to replace it.
+/// A spot instance that no Auto Scaling group keeps (Karpenter makes such ones). EC2's adapter reboots it in place, and refuses
+/// to stop and start it: "it is a spot instance, which cannot be stopped and started by itself". The roster allows to replace it.
 #[test]
 fn dead_spot_instance_is_replaced_where_the_roster_says_so() {
     let mut replaced = Vec::new();
@@ -248,7 +248,7 @@ fn dead_spot_instance_is_replaced_where_the_roster_says_so() {
 /// An operator takes the marks off a machine that is being built, to have it for a test. It joins and serves without them, in our
 /// sight; a day later they drain it, delete its Node and put the marks back, to look at it.
 #[test]
-fn machine_that_joined_and_was_drained_without_its_marks_is_left_alone() {
+fn machine_drained_without_its_marks_is_left_alone() {
     let mut touched = Vec::new();
     for (restarts, drained) in [(false, true), (true, true)] {
         let mut field = Field::new(roster()).populate(10);
@@ -276,8 +276,8 @@ fn machine_that_joined_and_was_drained_without_its_marks_is_left_alone() {
     assert!(touched.iter().all(|(.., made)| made.is_empty()), "restarts, drained: {touched:#?}");
 }
 
-/// The cloud takes no writes for a night: a database that is read only, a gateway in maintenance, which answers each write with 503,
-/// and lists go on. In the morning it takes them again.
+/// The cloud takes no writes for a night: a database that is read only, a gateway in maintenance, which answers each write with
+/// 503, and lists go on. In the morning it takes them again.
 #[test]
 fn repair_goes_on_after_a_night_without_writes() {
     let mut left = Vec::new();
@@ -324,7 +324,7 @@ fn first_lists(field: &mut Field, first: First) {
 /// As `machine_made_and_joined_in_a_short_gap_is_not_replaced`, where no process ran for a night: after an hour no event tells of
 /// the drain any more. Which list comes first makes no difference, nor does one more restart in the morning.
 #[test]
-fn machine_made_and_joined_in_a_night_without_us_is_not_replaced() {
+fn machine_made_in_a_night_without_us_is_not_replaced() {
     let mut touched = Vec::new();
     for (first, restarts) in
         [(First::Cloud, false), (First::Nodes, false), (First::Cloud, true), (First::Nodes, true)]
@@ -349,11 +349,11 @@ fn machine_made_and_joined_in_a_night_without_us_is_not_replaced() {
     assert!(touched.iter().all(|(.., made, _)| !replaced(made)), "first list, restarts again: {touched:#?}");
 }
 
-/// We start, the API server answers at once and the cloud does not for a while. A machine that the ledger does not know is there; a
-/// person drains it and deletes its Node, in our sight. The first listing of the cloud tells whose Node that was. We are restarted
-/// later on, or not.
+/// We start, the API server answers at once and the cloud does not for a while. A machine that the ledger does not know is there;
+/// a person drains it and deletes its Node, in our sight. The first listing of the cloud tells whose Node that was. We are
+/// restarted later on, or not.
 #[test]
-fn machine_drained_before_the_first_listing_is_left_alone_after_restart() {
+fn machine_drained_before_first_listing_is_left_alone() {
     let mut touched = Vec::new();
     for (known, restarts) in [(true, false), (true, true), (false, false), (false, true)] {
         let mut field = Field::new(roster()).populate(10);
@@ -406,10 +406,10 @@ fn left_over_node_is_cleaned_up_once_its_deletion_is_allowed() {
     assert!(left.iter().all(|(.., made)| *made > 0), "calls before, made since: {left:#?}");
 }
 
-/// As `machine_drained_before_the_first_listing_is_left_alone_after_restart`: at the first start of all, within the seconds that
+/// As `machine_drained_before_first_listing_is_left_alone`: at the first start of all, within the seconds that
 /// the first listing of the cloud takes.
 #[test]
-fn machine_drained_during_the_first_listing_of_all_is_left_alone_after_restart() {
+fn machine_drained_during_first_listing_is_left_alone() {
     let mut touched = Vec::new();
     for restarts in [false, true] {
         let mut field = Field::new(roster()).populate(10);
@@ -431,8 +431,8 @@ fn machine_drained_during_the_first_listing_of_all_is_left_alone_after_restart()
     assert!(touched.iter().all(|(_, made)| made.is_empty()), "restarts: {touched:#?}");
 }
 
-/// Nova tells of tags in full listings alone, one an hour. A person makes a server, lets it join without the tags, tries it, drains
-/// it and deletes its Node, and then puts the tags on: all of that between two full listings, and in our sight.
+/// Nova tells of tags in full listings alone, one an hour. A person makes a server, lets it join without the tags, tries it,
+/// drains it and deletes its Node, and then puts the tags on: all of that between two full listings, and in our sight.
 #[test]
 fn machine_drained_before_its_tags_were_put_on_is_left_alone() {
     let mut touched = Vec::new();
@@ -464,7 +464,7 @@ fn machine_drained_before_its_tags_were_put_on_is_left_alone() {
 
 /// The same, with an agent on it that is heard: it is asked to undo what the person did.
 #[test]
-fn agent_is_not_asked_to_bring_back_what_was_drained_before_its_tags_were_put_on() {
+fn agent_of_machine_drained_before_its_tags_is_not_asked() {
     let mut field = Field::new(roster()).populate(10);
     field.run(min(20));
     field.unnamed = vec!["none".into()];

@@ -94,8 +94,8 @@ impl Replay {
         }
     }
 
-    /// A gap in our sight of the nodes was over then. What was being built before it may have served in it, as for the process that
-    /// saw its end (`engine::unwatched`).
+    /// A gap in our sight of the nodes was over then. What was being built before it may have served in it, as for the process
+    /// that saw its end (`engine::unwatched`).
     pub(super) fn doubt_births(&mut self, since: Time, until: Time) {
         if !State::may_serve_in(since, until) {
             return;

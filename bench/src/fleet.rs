@@ -287,7 +287,7 @@ impl Fleet {
                 Some(Answer::Ports(vec![Arc::new(port(&self.shared, number, true))]))
             }
             Look::Actions(..) => Some(Answer::Actions(Vec::new())),
-            Look::Console(..) | Look::Testimony(..) => Some(Answer::NoConsole(Arc::from("no console"))),
+            Look::Console(..) | Look::LogEvidence(..) => Some(Answer::NoConsole(Arc::from("no console"))),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@
 //!       └──────────── /proc/PID: memory, processor time ── size of its ledger, before and after ──┘
 //! ```
 //!
-//! It is given time to take everything in, then looked at for a while from outside. At the end it is asked for the roll: only
+//! It is given time to take everything in, then looked at for a while from outside. At the end it is asked for the status: only
 //! a run in which every machine answers counts. What is measured is the whole program, with adapters, ledger and TLS code.
 
 use std::error::Error;
@@ -65,7 +65,7 @@ pub(crate) fn quiet(machines: usize, limit_mb: f64) -> Result<(), Box<dyn Error>
         listed
     );
     place.everybody_answers(&program)?;
-    println!("  and at the end all {machines} machines answered the roll\n");
+    println!("  and at the end all {machines} machines are Ready\n");
     Ok(())
 }
 
@@ -135,12 +135,12 @@ impl Place {
     }
 
     fn everybody_answers(&self, program: &Path) -> Result<(), Box<dyn Error>> {
-        let roll = self.command(program, &["status"]).output()?;
-        if roll.status.success() {
+        let status = self.command(program, &["status"]).output()?;
+        if status.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&roll.stdout).lines().take(5).collect::<Vec<_>>().join("\n");
-        Err(format!("not every machine answers the roll ({}):\n{said}", roll.status).into())
+        let said = String::from_utf8_lossy(&status.stdout).lines().take(5).collect::<Vec<_>>().join("\n");
+        Err(format!("not every machine is Ready ({}):\n{said}", status.status).into())
     }
 }
 

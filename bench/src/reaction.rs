@@ -19,9 +19,9 @@ use reveille_core::effect::{Effect, Look};
 use reveille_core::event::{Answer, ClusterFact, Event};
 use reveille_core::model::id::{InstanceId, LookId};
 use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
+use reveille_core::model::log_findings::LogFindings;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Deadlines;
-use reveille_core::model::testimony::Testimony;
 use reveille_core::model::time::{Span, Time};
 
 use super::cycle::thread_cpu;
@@ -91,7 +91,7 @@ pub(crate) fn to_nodes_not_ready() {
     let mut fleet = Fleet::new(MACHINES);
     let line = "[    4.217731] systemd[1]: Reached target network-online.target.\n";
     // The driver judges consoles beside the loop; what the engine does with the result is measured.
-    let console = reveille_sim::catalogue::judge().testimony(Ok(&line.repeat(100)), &[]);
+    let console = reveille_sim::catalogue::judge().log_findings(Ok(&line.repeat(100)), &[]);
     let console = Arc::new(console);
     let (mut read, mut decided) = (Samples::default(), Samples::default());
     for round in 0..ROUNDS {
@@ -119,7 +119,7 @@ pub(crate) fn to_nodes_not_ready() {
 /// Answers reads of evidence at once, and notes for each machine when the last was taken in.
 struct NotReady {
     clocks: Clocks,
-    console: Arc<Testimony>,
+    console: Arc<LogFindings>,
     of: BTreeMap<LookId, InstanceId>,
     taken_in: BTreeMap<InstanceId, u8>,
     read: Vec<Sample>,
@@ -129,7 +129,7 @@ struct NotReady {
 const READS: u8 = 2;
 
 impl NotReady {
-    fn new(console: Arc<Testimony>) -> Self {
+    fn new(console: Arc<LogFindings>) -> Self {
         let (of, taken_in) = (BTreeMap::new(), BTreeMap::new());
         Self { clocks: Clocks::start(), console, of, taken_in, read: Vec::new() }
     }
@@ -140,8 +140,8 @@ impl Onlooker for NotReady {
         let Effect::Look { id, look } = effect else { return None };
         let (instance, answer) = match look {
             Look::Actions(_, instance) => (instance, Answer::Actions(Vec::new())),
-            Look::Console(_, instance) | Look::Testimony(_, instance, _) => {
-                (instance, Answer::Testimony(self.console.clone()))
+            Look::Console(_, instance) | Look::LogEvidence(_, instance, _) => {
+                (instance, Answer::LogFindings(self.console.clone()))
             }
             _ => return None,
         };

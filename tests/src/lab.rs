@@ -200,7 +200,7 @@ impl Lab {
         self.reveille.run(place, &[])
     }
 
-    /// Starts `run` and waits until every source was read and the roll knows this many machines.
+    /// Starts `run` and waits until every source was read and the status knows this many machines.
     ///
     /// # Errors
     /// When it does not come so far in time.
@@ -210,15 +210,15 @@ impl Lab {
         Ok(running)
     }
 
-    /// Waits until the running controller has listed everything, by its log, and the roll knows this many machines.
+    /// Waits until the running controller has listed everything, by its log, and the status knows this many machines.
     ///
     /// # Errors
     /// When it does not come so far in time.
     pub fn sees(&self, place: &Place, machines: u32) -> Result<()> {
         self.sees_listings(place)?;
-        until(&format!("the roll to know {machines} machines"), s(30), || {
-            let (_, roll) = self.reveille.roll(place)?;
-            ensure!(roll.summary.machines == machines, "the roll has {:?}", roll.summary);
+        until(&format!("the status to know {machines} machines"), s(30), || {
+            let (_, status) = self.reveille.status(place)?;
+            ensure!(status.summary.machines == machines, "the status has {:?}", status.summary);
             Ok(())
         })
     }

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use reveille_wire::report::{Document, IncidentsReport, PlanReport, Report, RollReport};
+use reveille_wire::report::{Document, IncidentsReport, PlanReport, Report, StatusReport};
 
 use crate::ledger::Ledger;
 use crate::process::{self, Background, Ended};
@@ -161,14 +161,14 @@ impl Reveille {
         command
     }
 
-    /// The roll, with the exit code of the command.
+    /// The status, with the exit code of the command.
     ///
     /// # Errors
-    /// When there is no roll in its answer.
-    pub fn roll(&self, place: &Place) -> Result<(i32, RollReport)> {
+    /// When there is no status report in its answer.
+    pub fn status(&self, place: &Place) -> Result<(i32, StatusReport)> {
         match self.report(place, &["status"])? {
-            (code, Report::RollReport(roll)) => Ok((code, roll)),
-            (_, other) => bail!("asked for the roll, got {other:?}"),
+            (code, Report::StatusReport(status)) => Ok((code, status)),
+            (_, other) => bail!("asked for the status, got {other:?}"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an agent reports about itself to the controller that leads the cluster, in the words of the engine.
 //!
 //! ```text
-//!  contact, verdict ─▶ ApiSaid      work ─▶ Work      choose, leaving ─▶ AgentHold      ─▶ a report, by the process
+//!  contact, verdict ─▶ ApiSaid      work ─▶ Work      choose, leaving ─▶ AgentBlocker      ─▶ a report, by the process
 //! ```
 //!
 //! The process adds what only the process knows: its machine, its incarnation and number, its stages, its kubelet. A
@@ -10,9 +10,9 @@
 
 use std::collections::BTreeSet;
 
-use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind, Work};
+use reveille_core::model::agent::{AgentBlocker, AgentBlockerKind, ApiSaid, Ask, Work};
 
-use crate::rejoin::Hold;
+use crate::rejoin::Blocker;
 use crate::state::State;
 use crate::verdict::{Ground, Verdict};
 
@@ -24,7 +24,7 @@ pub struct Account {
     /// What the agent does about its Node on its own.
     pub work: Option<Work>,
     /// Why the agent leaves its join alone.
-    pub hold: Option<AgentHold>,
+    pub blocker: Option<AgentBlocker>,
     /// What the controller may ask of the agent.
     pub may: BTreeSet<Ask>,
 }
@@ -38,7 +38,7 @@ impl State {
             of: self.settings().attempts,
         });
         let may = if self.cancelled { BTreeSet::new() } else { Ask::ALL.into() };
-        Account { api: self.api_said(), work, hold: self.hold(), may }
+        Account { api: self.api_said(), work, blocker: self.blocker(), may }
     }
 
     fn api_said(&self) -> ApiSaid {
@@ -59,28 +59,31 @@ impl State {
     }
 
     /// Why the agent would refuse to bring its Node back now.
-    pub fn hold(&self) -> Option<AgentHold> {
-        let hold = |kind, text: String| Some(AgentHold { kind, text: text.into() });
+    pub fn blocker(&self) -> Option<AgentBlocker> {
+        let blocker = |kind, text: String| Some(AgentBlocker { kind, text: text.into() });
         if self.cancelled {
-            return hold(HoldKind::Other, "a person told it to do nothing".to_owned());
+            return blocker(AgentBlockerKind::Other, "a person told it to do nothing".to_owned());
         }
-        if self.sight.found().is_none() {
+        if self.observation.found().is_none() {
             // The agent has no inspection just now, but it still remembers that the machine is to be removed.
-            return self.sight.leaving().and_then(|how| hold(HoldKind::Leaving, how.to_string()));
+            return self
+                .observation
+                .leaving()
+                .and_then(|how| blocker(AgentBlockerKind::Leaving, how.to_string()));
         }
         let why = self.choice(self.memory().attempts).err()?;
         let kind = match why {
-            Hold::Leaving(_) => HoldKind::Leaving,
-            Hold::ControlPlane => HoldKind::ControlPlane,
-            Hold::AnotherCluster | Hold::AnotherClusterSilent => HoldKind::AnotherCluster,
+            Blocker::Leaving(_) => AgentBlockerKind::Leaving,
+            Blocker::ControlPlane => AgentBlockerKind::ControlPlane,
+            Blocker::AnotherCluster | Blocker::AnotherClusterSilent => AgentBlockerKind::AnotherCluster,
             // Where the agent lacks a fact, a request from the controller makes it inspect the machine.
-            Hold::CannotTell | Hold::NotLooked => return None,
-            Hold::NameTaken
-            | Hold::NotProved(_)
-            | Hold::ClockWrong
-            | Hold::JoinUnderWay
-            | Hold::NeverJoined => HoldKind::Other,
+            Blocker::CannotTell | Blocker::NotLooked => return None,
+            Blocker::NameTaken
+            | Blocker::NotProved(_)
+            | Blocker::ClockWrong
+            | Blocker::JoinUnderWay
+            | Blocker::NeverJoined => AgentBlockerKind::Other,
         };
-        hold(kind, why.to_string())
+        blocker(kind, why.to_string())
     }
 }

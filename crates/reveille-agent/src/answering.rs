@@ -10,7 +10,7 @@ use reveille_core::model::time::Time;
 
 use crate::effect::Effect;
 use crate::model::{Operation, OperationId, PeerAnswer};
-use crate::turn::Turn;
+use crate::step_context::StepContext;
 
 /// At most this many peers wait for an answer; the agent does not answer the others.
 const WAITING_MAX: usize = 64;
@@ -23,7 +23,7 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    pub(crate) fn asked(&mut self, turn: &mut Turn<'_>, from: NodeName, ask: OperationId) {
+    pub(crate) fn asked(&mut self, context: &mut StepContext<'_>, from: NodeName, ask: OperationId) {
         // A peer that asks twice waits once, for the answer to its newer question.
         self.waiting.retain(|(peer, _)| *peer != from);
         if self.waiting.len() == WAITING_MAX {
@@ -31,15 +31,15 @@ impl Answering {
         }
         self.waiting.push((from, ask));
         if self.operation.is_none() {
-            let operation = turn.fly(turn.settings.api_timeout);
-            turn.out.push(Effect::ReadOrders(operation.id, turn.settings.api_timeout));
+            let operation = context.fly(context.settings.api_timeout);
+            context.out.push(Effect::ReadOrders(operation.id, context.settings.api_timeout));
             self.operation = Some(operation);
         }
     }
 
     pub(crate) fn read(
         &mut self,
-        turn: &mut Turn<'_>,
+        context: &mut StepContext<'_>,
         operation: OperationId,
         orders: Option<&BTreeSet<NodeName>>,
     ) {
@@ -53,13 +53,13 @@ impl Answering {
                 Some(orders) if orders.contains(&to) => PeerAnswer::Order,
                 Some(_) => PeerAnswer::NoOrder,
             };
-            turn.out.push(Effect::AnswerPeer { to, ask, answer });
+            context.out.push(Effect::AnswerPeer { to, ask, answer });
         }
     }
 
-    pub(crate) fn advance(&mut self, turn: &mut Turn<'_>) {
-        if let Some(operation) = self.operation.filter(|operation| turn.is_over(*operation)) {
-            self.read(turn, operation.id, None);
+    pub(crate) fn advance(&mut self, context: &mut StepContext<'_>) {
+        if let Some(operation) = self.operation.filter(|operation| context.is_over(*operation)) {
+            self.read(context, operation.id, None);
         }
     }
 

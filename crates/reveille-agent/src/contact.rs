@@ -17,7 +17,7 @@ use crate::effect::{Effect, Report};
 use crate::model::{Operation, OperationId, PeerAnswer};
 use crate::peers;
 use crate::settings::Settings;
-use crate::turn::Turn;
+use crate::step_context::StepContext;
 use crate::verdict::{self, Ground, Verdict, Voice};
 
 /// The longest pause between two rounds.
@@ -102,34 +102,34 @@ impl Contact {
         (self.rounds, self.next_round_at, self.asked_until, self.verdict) = (0, None, None, None);
     }
 
-    pub(crate) fn checked(&mut self, turn: &mut Turn<'_>, operation: OperationId, silent: bool) {
+    pub(crate) fn checked(&mut self, context: &mut StepContext<'_>, operation: OperationId, silent: bool) {
         if self.check.is_none_or(|check| check.id != operation) {
             return;
         }
         self.check = None;
-        if silent { self.fail(turn) } else { self.succeed(turn) }
+        if silent { self.fail(context) } else { self.succeed(context) }
     }
 
-    fn succeed(&mut self, turn: &mut Turn<'_>) {
-        if self.failed >= turn.settings.failures {
-            turn.report(Report::ApiAnswers);
+    fn succeed(&mut self, context: &mut StepContext<'_>) {
+        if self.failed >= context.settings.failures {
+            context.report(Report::ApiAnswers);
         }
         (self.failed, self.answered) = (0, true);
         (self.round, self.judged, self.rounds, self.next_round_at) = (None, None, 0, None);
         (self.verdict, self.told) = (None, None);
     }
 
-    fn fail(&mut self, turn: &mut Turn<'_>) {
+    fn fail(&mut self, context: &mut StepContext<'_>) {
         self.failed = self.failed.saturating_add(1);
-        if self.failed == turn.settings.failures {
-            turn.report(Report::ApiLost(self.failed));
-            self.next_round_at = Some(self.asked_until.map_or(turn.now, |until| until.max(turn.now)));
+        if self.failed == context.settings.failures {
+            context.report(Report::ApiLost(self.failed));
+            self.next_round_at = Some(self.asked_until.map_or(context.now, |until| until.max(context.now)));
         }
     }
 
     pub(crate) fn answered(
         &mut self,
-        turn: &mut Turn<'_>,
+        context: &mut StepContext<'_>,
         operation: OperationId,
         peer: NodeName,
         answer: PeerAnswer,
@@ -146,50 +146,51 @@ impl Contact {
         {
             round.answers.entry(peer).or_insert(answer);
             let voices = round.voices();
-            self.think_again(turn, verdict::judge(&voices));
+            self.think_again(context, verdict::judge(&voices));
         }
     }
 
     /// A late answer never causes a reboot; it can prevent one.
-    fn think_again(&mut self, turn: &mut Turn<'_>, verdict: Verdict) {
+    fn think_again(&mut self, context: &mut StepContext<'_>, verdict: Verdict) {
         if self.ground().is_some() && !matches!(verdict, Verdict::Reboot(_)) {
             (self.verdict, self.told) = (Some(verdict), Some(verdict));
-            turn.report(Report::Concluded(verdict));
+            context.report(Report::Concluded(verdict));
         }
     }
 
     /// Does what is due.
-    pub(crate) fn advance(&mut self, turn: &mut Turn<'_>, own: &NodeName, zone: Option<&ZoneName>) {
-        if self.check.is_some_and(|check| turn.is_over(check)) {
+    pub(crate) fn advance(&mut self, context: &mut StepContext<'_>, own: &NodeName, zone: Option<&ZoneName>) {
+        if self.check.is_some_and(|check| context.is_over(check)) {
             self.check = None;
-            self.fail(turn);
+            self.fail(context);
         }
-        if self.check.is_none() && self.next_check_at.is_none_or(|at| at <= turn.now) {
-            let operation = turn.fly(turn.settings.api_timeout);
-            turn.out.push(Effect::CheckApi(operation.id, turn.settings.api_timeout));
+        if self.check.is_none() && self.next_check_at.is_none_or(|at| at <= context.now) {
+            let operation = context.fly(context.settings.api_timeout);
+            context.out.push(Effect::CheckApi(operation.id, context.settings.api_timeout));
             self.check = Some(operation);
-            self.next_check_at = Some(turn.now + turn.settings.check_every.max(turn.settings.api_timeout));
+            self.next_check_at =
+                Some(context.now + context.settings.check_every.max(context.settings.api_timeout));
         }
-        self.close_round(turn);
-        let due = self.next_round_at.is_some_and(|at| at <= turn.now);
-        if self.failed >= turn.settings.failures && self.round.is_none() && due {
-            self.begin_round(turn, own, zone);
+        self.close_round(context);
+        let due = self.next_round_at.is_some_and(|at| at <= context.now);
+        if self.failed >= context.settings.failures && self.round.is_none() && due {
+            self.begin_round(context, own, zone);
         }
     }
 
-    fn begin_round(&mut self, turn: &mut Turn<'_>, own: &NodeName, zone: Option<&ZoneName>) {
-        let needed = turn.settings.min_peers;
+    fn begin_round(&mut self, context: &mut StepContext<'_>, own: &NodeName, zone: Option<&ZoneName>) {
+        let needed = context.settings.min_peers;
         let others = self.peers.keys().filter(|peer| *peer != own).count() as u32;
         if others < needed {
-            return self.conclude(turn, Verdict::TooFew { known: others, needed });
+            return self.conclude(context, Verdict::TooFew { known: others, needed });
         }
         if others == 0 {
-            return self.conclude(turn, Verdict::Reboot(Ground::NoPeersNeeded));
+            return self.conclude(context, Verdict::Reboot(Ground::NoPeersNeeded));
         }
-        let most = turn.settings.peers_asked as usize;
+        let most = context.settings.peers_asked as usize;
         let chosen = peers::choose(own, zone, &self.peers, most, self.rounds);
-        let operation = turn.fly(turn.settings.peer_timeout);
-        turn.out.push(Effect::AskPeers(operation.id, chosen.clone(), turn.settings.peer_timeout));
+        let operation = context.fly(context.settings.peer_timeout);
+        context.out.push(Effect::AskPeers(operation.id, chosen.clone(), context.settings.peer_timeout));
         let inside = |peer: &NodeName| peers::is_inside(zone, self.peers.get(peer).and_then(Option::as_ref));
         let asked = chosen.into_iter().map(|peer| (peer.clone(), inside(&peer))).collect();
         // The next round begins without a verdict.
@@ -199,25 +200,26 @@ impl Contact {
         self.round = Some(Round { operation, asked, answers: BTreeMap::new() });
     }
 
-    fn close_round(&mut self, turn: &mut Turn<'_>) {
+    fn close_round(&mut self, context: &mut StepContext<'_>) {
         let Some(round) = &self.round else { return };
         let voices = round.voices();
         let all = round.answers.len() == round.asked.len();
-        if all || verdict::is_clear(&voices) || turn.is_over(round.operation) {
+        if all || verdict::is_clear(&voices) || context.is_over(round.operation) {
             self.judged = self.round.take();
-            self.conclude(turn, verdict::judge(&voices));
+            self.conclude(context, verdict::judge(&voices));
         }
     }
 
-    fn conclude(&mut self, turn: &mut Turn<'_>, verdict: Verdict) {
-        let pause = turn.settings.ask_again.doubled(self.rounds, ASK_AGAIN_MAX.max(turn.settings.ask_again));
+    fn conclude(&mut self, context: &mut StepContext<'_>, verdict: Verdict) {
+        let pause =
+            context.settings.ask_again.doubled(self.rounds, ASK_AGAIN_MAX.max(context.settings.ask_again));
         self.rounds = self.rounds.saturating_add(1);
-        let next = turn.now + pause;
+        let next = context.now + pause;
         self.next_round_at = Some(self.asked_until.map_or(next, |until| until.max(next)));
         self.verdict = Some(verdict);
         if self.told != Some(verdict) {
             self.told = Some(verdict);
-            turn.report(Report::Concluded(verdict));
+            context.report(Report::Concluded(verdict));
         }
     }
 

@@ -11,7 +11,7 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::memory::Memory;
 use crate::model::{OperationId, PeerAnswer};
-use crate::rejoin::{Hold, RepairStep};
+use crate::rejoin::{Blocker, RepairStep};
 use crate::safety::Unable;
 use crate::settings::Warning;
 use crate::verdict::{Ground, Verdict};
@@ -129,7 +129,7 @@ pub enum Report {
     /// The agent does this to its machine.
     Acts(Verb),
     /// The agent does not bring its Node back: the reason.
-    Holds(Hold),
+    Blocked(Blocker),
     /// An attempt failed: the reason, and the earliest time of the next.
     Failed(RepairStep, &'static str, Time),
     /// All attempts are used up: an operator has to look.
@@ -162,7 +162,7 @@ impl fmt::Display for Report {
                 write!(f, "brings its node back, attempt {attempt} of {of}: {repair_step}")
             }
             Self::Acts(verb) => write!(f, "{verb}"),
-            Self::Holds(hold) => write!(f, "leaves the join alone: {hold}"),
+            Self::Blocked(blocker) => write!(f, "leaves the join alone: {blocker}"),
             Self::Failed(repair_step, why, _) => {
                 write!(f, "{repair_step} came to nothing: {why}")
             }

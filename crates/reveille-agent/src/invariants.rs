@@ -1,12 +1,12 @@
 //! What an agent may never do, as assertions over the events that it received and the effects that it asked for.
 //!
 //! ```text
-//!  event ─▶ Witness::hear ─▶ what was really said ─┐
-//!  effects ─▶ Witness::check ──────────────────────┴─▶ Violation, or not
+//!  event ─▶ InvariantChecker::hear ─▶ what was really said ─┐
+//!  effects ─▶ InvariantChecker::check ──────────────────────┴─▶ Violation, or not
 //! ```
 //!
-//! The witness keeps its own record of the same events and never looks into the agent's state. A check that asked the
-//! guard under test would pass even with a broken guard. The simulator and the tests run the witness after every step.
+//! The invariant checker keeps its own record of the same events and never looks into the agent's state. A check that asked the
+//! guard under test would pass even with a broken guard. The simulator and the tests run the invariant checker after every step.
 //!
 //! 1. No reset of a machine whose Node is Ready or not known, that runs a control plane, or that belongs to another
 //!    cluster. No reset while the credentials are accepted, or were not found stale often enough in a row. No act at all
@@ -79,7 +79,7 @@ struct Asked {
 
 /// The events and effects over an agent's life.
 #[derive(Clone, Debug)]
-pub struct Witness {
+pub struct InvariantChecker {
     settings: Settings,
     in_flight: BTreeMap<Kind, (OperationId, Time)>,
     heard_at: Option<Time>,
@@ -127,8 +127,8 @@ const fn may_be_stale(credentials: &Credentials) -> bool {
     )
 }
 
-impl Witness {
-    /// A witness for an agent of this name with these settings.
+impl InvariantChecker {
+    /// A checker for an agent of this name with these settings.
     pub const fn new(name: NodeName, settings: Settings) -> Self {
         Self {
             settings,

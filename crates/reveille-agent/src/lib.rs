@@ -37,15 +37,15 @@ pub mod event;
 pub mod invariants;
 pub mod memory;
 pub mod model;
+mod observation;
 pub mod peers;
 pub mod rejoin;
 pub mod safety;
 pub mod sameness;
 pub mod settings;
-mod sight;
 mod state;
+mod step_context;
 mod steps;
-mod turn;
 pub mod verdict;
 mod watchdog;
 

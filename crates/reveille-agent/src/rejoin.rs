@@ -49,7 +49,7 @@ impl fmt::Display for RepairStep {
 
 /// Why the agent does nothing to a join that has a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hold {
+pub enum Blocker {
     /// A controller or an operator removes this machine on purpose.
     Leaving(Leaving),
     /// The machine runs a control plane or a member of etcd.
@@ -74,7 +74,7 @@ pub enum Hold {
     NotLooked,
 }
 
-impl fmt::Display for Hold {
+impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Leaving(how) => write!(f, "{how}"),
@@ -127,41 +127,41 @@ pub struct Known<'a> {
 /// # Errors
 ///
 /// The reason against doing anything, or against every possible step.
-pub fn choose(known: Known<'_>) -> Result<Option<RepairStep>, Hold> {
+pub fn choose(known: Known<'_>) -> Result<Option<RepairStep>, Blocker> {
     if known.found.node == NodeSeen::Ready {
         return Ok(None);
     }
     if let Some(how) = known.leaving {
-        return Err(Hold::Leaving(how));
+        return Err(Blocker::Leaving(how));
     }
-    let machine = known.machine.ok_or(Hold::NotLooked)?;
+    let machine = known.machine.ok_or(Blocker::NotLooked)?;
     if machine.joining {
-        return Err(Hold::JoinUnderWay);
+        return Err(Blocker::JoinUnderWay);
     }
     if known.found.node == NodeSeen::AnotherMachines {
-        return Err(Hold::NameTaken);
+        return Err(Blocker::NameTaken);
     }
     let may_join = known.is_reset || known.is_ordered;
-    let worker = || if machine.role == Role::Worker { Ok(()) } else { Err(Hold::ControlPlane) };
+    let worker = || if machine.role == Role::Worker { Ok(()) } else { Err(Blocker::ControlPlane) };
     let proved = || {
         let (read, needed) = (known.readings, known.settings.stale_readings);
-        if read < needed { Err(Hold::NotProved(needed)) } else { Ok(()) }
+        if read < needed { Err(Blocker::NotProved(needed)) } else { Ok(()) }
     };
     match &known.found.credentials {
         // The API server accepts the credentials, and the Node is not Ready: joining does not repair that.
         Credentials::Accepted if known.found.node == NodeSeen::NotReady => Ok(None),
         Credentials::Accepted if matches!(known.found.node, NodeSeen::CannotTell | NodeSeen::Guarded) => {
-            Err(Hold::CannotTell)
+            Err(Blocker::CannotTell)
         }
         Credentials::Accepted => Ok(Some(RepairStep::RestartKubelet)),
-        Credentials::Bootstrapping => Err(Hold::JoinUnderWay),
+        Credentials::Bootstrapping => Err(Blocker::JoinUnderWay),
         Credentials::Unstarted => proved().map(|()| Some(RepairStep::RestartKubelet)),
         Credentials::Nothing if may_join => worker().map(|()| Some(RepairStep::Join)),
         Credentials::Interrupted if may_join => {
             worker()?;
             proved().map(|()| Some(RepairStep::Reset))
         }
-        Credentials::Nothing | Credentials::Interrupted => Err(Hold::NeverJoined),
+        Credentials::Nothing | Credentials::Interrupted => Err(Blocker::NeverJoined),
         // The k3s or RKE2 agent registers as a worker, so a control plane must not do this.
         Credentials::Renewable => {
             worker()?;
@@ -169,7 +169,9 @@ pub fn choose(known: Known<'_>) -> Result<Option<RepairStep>, Hold> {
         }
         Credentials::TokenDead => proved().map(|()| Some(RepairStep::NewToken)),
         // A server whose clock is ahead refuses a certificate that is within its dates.
-        Credentials::Expired | Credentials::Refused if !known.found.clock_is_right => Err(Hold::ClockWrong),
+        Credentials::Expired | Credentials::Refused if !known.found.clock_is_right => {
+            Err(Blocker::ClockWrong)
+        }
         Credentials::Expired if known.attempts < TOKENS_BEFORE_RESET => {
             proved().map(|()| Some(RepairStep::NewToken))
         }
@@ -177,9 +179,9 @@ pub fn choose(known: Known<'_>) -> Result<Option<RepairStep>, Hold> {
             worker()?;
             proved().map(|()| Some(RepairStep::Reset))
         }
-        Credentials::Foreign(ForeignCluster::Lives) => Err(Hold::AnotherCluster),
-        Credentials::Foreign(ForeignCluster::Silent) => Err(Hold::AnotherClusterSilent),
-        Credentials::CannotTell(_) => Err(Hold::CannotTell),
+        Credentials::Foreign(ForeignCluster::Lives) => Err(Blocker::AnotherCluster),
+        Credentials::Foreign(ForeignCluster::Silent) => Err(Blocker::AnotherClusterSilent),
+        Credentials::CannotTell(_) => Err(Blocker::CannotTell),
     }
 }
 
@@ -201,7 +203,7 @@ mod tests {
         role: Role,
         attempts: u32,
         leaving: Option<Leaving>,
-    ) -> Result<Option<RepairStep>, Hold> {
+    ) -> Result<Option<RepairStep>, Blocker> {
         let settings = Settings::default();
         let machine = machine(role);
         choose(Known {
@@ -232,12 +234,12 @@ mod tests {
             (Expired, 2, Ok(Some(RepairStep::Reset))),
             (Refused, 0, Ok(Some(RepairStep::Reset))),
             (Foreign(ForeignCluster::Replaced), 0, Ok(Some(RepairStep::Reset))),
-            (Foreign(ForeignCluster::Lives), 0, Err(Hold::AnotherCluster)),
-            (Foreign(ForeignCluster::Silent), 0, Err(Hold::AnotherClusterSilent)),
-            (Bootstrapping, 0, Err(Hold::JoinUnderWay)),
+            (Foreign(ForeignCluster::Lives), 0, Err(Blocker::AnotherCluster)),
+            (Foreign(ForeignCluster::Silent), 0, Err(Blocker::AnotherClusterSilent)),
+            (Bootstrapping, 0, Err(Blocker::JoinUnderWay)),
             (Unstarted, 0, Ok(Some(RepairStep::RestartKubelet))),
-            (Nothing, 0, Err(Hold::NeverJoined)),
-            (Credentials::CannotTell("x".into()), 0, Err(Hold::CannotTell)),
+            (Nothing, 0, Err(Blocker::NeverJoined)),
+            (Credentials::CannotTell("x".into()), 0, Err(Blocker::CannotTell)),
         ] {
             let found = found(NodeSeen::Absent, credentials);
             assert_eq!(chosen(&found, Role::Worker, attempts, None), wanted, "{found:?}");
@@ -249,13 +251,13 @@ mod tests {
         let leads = Role::ControlPlane { spare: true };
         let stale = || Credentials::Refused;
         assert_eq!(chosen(&found(NodeSeen::Ready, stale()), Role::Worker, 0, None), Ok(None));
-        assert_eq!(chosen(&found(NodeSeen::Absent, stale()), leads, 0, None), Err(Hold::ControlPlane));
+        assert_eq!(chosen(&found(NodeSeen::Absent, stale()), leads, 0, None), Err(Blocker::ControlPlane));
         for how in
             [Leaving::Tainted, Leaving::Finalizing, Leaving::Drained, Leaving::Terminating, Leaving::Removed]
         {
             for credentials in [Credentials::Accepted, Credentials::Refused, Credentials::TokenDead] {
                 let found = found(NodeSeen::Absent, credentials);
-                assert_eq!(chosen(&found, Role::Worker, 0, Some(how)), Err(Hold::Leaving(how)));
+                assert_eq!(chosen(&found, Role::Worker, 0, Some(how)), Err(Blocker::Leaving(how)));
             }
         }
     }
@@ -264,7 +266,7 @@ mod tests {
     fn a_date_is_not_judged_by_a_clock_that_is_not_synchronised() {
         for credentials in [Credentials::Expired, Credentials::Refused] {
             let found = Inspection { clock_is_right: false, ..found(NodeSeen::Absent, credentials) };
-            assert_eq!(chosen(&found, Role::Worker, 3, None), Err(Hold::ClockWrong));
+            assert_eq!(chosen(&found, Role::Worker, 3, None), Err(Blocker::ClockWrong));
         }
     }
 
@@ -287,17 +289,17 @@ mod tests {
         };
         use Credentials::{Accepted, Bootstrapping, Foreign, Interrupted, Nothing};
         for (credentials, unordered, ordered) in [
-            (Nothing, Err(Hold::NeverJoined), Ok(Some(RepairStep::Join))),
-            (Interrupted, Err(Hold::NeverJoined), Ok(Some(RepairStep::Reset))),
+            (Nothing, Err(Blocker::NeverJoined), Ok(Some(RepairStep::Join))),
+            (Interrupted, Err(Blocker::NeverJoined), Ok(Some(RepairStep::Reset))),
             (Accepted, Ok(Some(RepairStep::RestartKubelet)), Ok(Some(RepairStep::RestartKubelet))),
-            (Bootstrapping, Err(Hold::JoinUnderWay), Err(Hold::JoinUnderWay)),
-            (Foreign(ForeignCluster::Lives), Err(Hold::AnotherCluster), Err(Hold::AnotherCluster)),
+            (Bootstrapping, Err(Blocker::JoinUnderWay), Err(Blocker::JoinUnderWay)),
+            (Foreign(ForeignCluster::Lives), Err(Blocker::AnotherCluster), Err(Blocker::AnotherCluster)),
         ] {
             assert_eq!(chosen(&worker, credentials.clone(), false), unordered, "{credentials:?}");
             assert_eq!(chosen(&worker, credentials.clone(), true), ordered, "{credentials:?}, ordered");
         }
         for credentials in [Nothing, Interrupted] {
-            assert_eq!(chosen(&leads, credentials, true), Err(Hold::ControlPlane));
+            assert_eq!(chosen(&leads, credentials, true), Err(Blocker::ControlPlane));
         }
     }
 
@@ -305,7 +307,7 @@ mod tests {
     fn node_name_taken_by_another_machine_blocks_join() {
         for credentials in [Credentials::Nothing, Credentials::Accepted, Credentials::Refused] {
             let found = found(NodeSeen::AnotherMachines, credentials);
-            assert_eq!(chosen(&found, Role::Worker, 0, None), Err(Hold::NameTaken));
+            assert_eq!(chosen(&found, Role::Worker, 0, None), Err(Blocker::NameTaken));
         }
     }
 
@@ -323,7 +325,7 @@ mod tests {
             is_ordered: false,
             settings: &settings,
         };
-        assert_eq!(choose(known(1)), Err(Hold::NotProved(3)));
+        assert_eq!(choose(known(1)), Err(Blocker::NotProved(3)));
         assert_eq!(choose(known(3)), Ok(Some(RepairStep::Reset)));
     }
 }

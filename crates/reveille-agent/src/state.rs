@@ -1,7 +1,7 @@
 //! The one function of the agent: an event comes in, effects go out.
 //!
 //! ```text
-//!  step: did we sleep? ─▶ take the event in ─▶ contact, answering, sight, work, watchdog, each what is due ─▶ WakeAt
+//!  step: did we sleep? ─▶ take the event in ─▶ contact, answering, observation, work, watchdog, each what is due ─▶ WakeAt
 //! ```
 //!
 //! Each part keeps what it waits for, at most one effect of a kind, and says when it has to run again; the earliest of
@@ -20,11 +20,11 @@ use crate::effect::{Effect, Report};
 use crate::event::Event;
 use crate::memory::Memory;
 use crate::model::{Leaving, Machine, NodeSeen};
-use crate::rejoin::{self, Hold, Known, RepairStep};
+use crate::observation::Observation;
+use crate::rejoin::{self, Blocker, Known, RepairStep};
 use crate::safety::{self, Unable};
 use crate::settings::{Config, Settings, Warning};
-use crate::sight::Sight;
-use crate::turn::Turn;
+use crate::step_context::StepContext;
 use crate::watchdog::Watchdog;
 
 use work::Work;
@@ -54,7 +54,7 @@ pub struct State {
     memory: Memory,
     pub(crate) contact: Contact,
     answering: Answering,
-    pub(crate) sight: Sight,
+    pub(crate) observation: Observation,
     watchdog: Watchdog,
     work: Option<Work>,
     /// An effect that was given up may still complete until then: the agent begins no act before.
@@ -64,7 +64,7 @@ pub struct State {
     /// What the controller that leads asks for, until the request succeeds or fails.
     asked: Option<Ask>,
     reboot_failed: bool,
-    told_hold: Option<Hold>,
+    told_blocker: Option<Blocker>,
     told_end: bool,
     told_spent: bool,
     told_unable: Option<Option<Unable>>,
@@ -81,7 +81,7 @@ impl State {
             name: start.name,
             config: start.config,
             machine: None,
-            sight: Sight::remembering(start.memory.leaving),
+            observation: Observation::remembering(start.memory.leaving),
             memory: start.memory,
             contact: Contact::default(),
             answering: Answering::default(),
@@ -92,7 +92,7 @@ impl State {
             is_ordered: false,
             asked: None,
             reboot_failed: false,
-            told_hold: None,
+            told_blocker: None,
             told_end: false,
             told_spent: false,
             told_unable: None,
@@ -106,28 +106,28 @@ impl State {
     /// Takes an event in and returns the effects.
     pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
         let settings = *self.config.settings();
-        let mut turn =
-            Turn { now, settings: &settings, out: Vec::new(), last_operation: self.last_operation };
+        let mut context =
+            StepContext { now, settings: &settings, out: Vec::new(), last_operation: self.last_operation };
         for warning in std::mem::take(&mut self.warnings) {
-            turn.report(Report::Raised(warning));
+            context.report(Report::Raised(warning));
         }
         self.notice_sleep(now);
         self.stepped_at = Some(now);
-        self.take(&mut turn, event);
+        self.take(&mut context, event);
         let zone = self.machine.as_ref().and_then(|machine| machine.zone.clone());
-        self.contact.advance(&mut turn, &self.name, zone.as_ref());
-        self.answering.advance(&mut turn);
-        self.advance_work(&mut turn);
-        self.sight.advance(&mut turn, self.contact.is_there());
-        self.tend_watchdog(&mut turn);
-        self.tell_unable(&mut turn);
+        self.contact.advance(&mut context, &self.name, zone.as_ref());
+        self.answering.advance(&mut context);
+        self.advance_work(&mut context);
+        self.observation.advance(&mut context, self.contact.is_there());
+        self.tend_watchdog(&mut context);
+        self.tell_unable(&mut context);
         let wake = self.moments().min();
         if wake != self.wake_at {
-            turn.out.extend(wake.map(Effect::WakeAt));
+            context.out.extend(wake.map(Effect::WakeAt));
         }
         self.wake_at = wake;
-        self.last_operation = turn.last_operation;
-        turn.out
+        self.last_operation = context.last_operation;
+        context.out
     }
 
     /// Why the agent cannot reboot its machine now; none when it can.
@@ -152,13 +152,13 @@ impl State {
     }
 
     /// The repair step that the last inspection calls for.
-    pub(crate) fn choice(&self, attempts: u32) -> Result<Option<RepairStep>, Hold> {
-        let Some(found) = self.sight.found() else { return Err(Hold::CannotTell) };
+    pub(crate) fn choice(&self, attempts: u32) -> Result<Option<RepairStep>, Blocker> {
+        let Some(found) = self.observation.found() else { return Err(Blocker::CannotTell) };
         let chosen = rejoin::choose(Known {
             machine: self.machine.as_ref(),
             found,
-            readings: self.sight.readings(),
-            leaving: self.sight.leaving(),
+            readings: self.observation.readings(),
+            leaving: self.observation.leaving(),
             attempts,
             is_reset: self.memory.is_reset,
             is_ordered: self.is_ordered,
@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    fn take(&mut self, turn: &mut Turn<'_>, event: Event) {
+    fn take(&mut self, context: &mut StepContext<'_>, event: Event) {
         match event {
             Event::Tick => {}
             Event::Found(machine) => {
@@ -183,18 +183,18 @@ impl State {
             }
             Event::PeersListed(peers) => self.contact.know(&self.name, peers),
             Event::ApiChecked { operation, silent } => {
-                self.contact.checked(turn, operation, silent.is_some())
+                self.contact.checked(context, operation, silent.is_some())
             }
             Event::PeerAnswered { operation, peer, answer } => {
-                self.contact.answered(turn, operation, peer, answer)
+                self.contact.answered(context, operation, peer, answer)
             }
-            Event::PeerAsked { from, ask } => self.answering.asked(turn, from, ask),
+            Event::PeerAsked { from, ask } => self.answering.asked(context, from, ask),
             Event::OrdersRead { operation, orders } => {
-                self.answering.read(turn, operation, orders.as_ref().ok())
+                self.answering.read(context, operation, orders.as_ref().ok())
             }
-            Event::Inspected { operation, found } => self.sight.inspected(turn, operation, found),
-            Event::WatchdogSet { operation, outcome } => self.watchdog.was_set(turn, operation, &outcome),
-            Event::WatchdogRead { operation, found } => self.watchdog.was_read(turn, operation, found),
+            Event::Inspected { operation, found } => self.observation.inspected(context, operation, found),
+            Event::WatchdogSet { operation, outcome } => self.watchdog.was_set(context, operation, &outcome),
+            Event::WatchdogRead { operation, found } => self.watchdog.was_read(context, operation, found),
             Event::Recorded(operation) => self.work_answered(operation, true),
             Event::Done { operation, outcome } => {
                 self.work_answered(operation, outcome == crate::model::Outcome::Done);
@@ -203,13 +203,13 @@ impl State {
             Event::Planned => self.take_plan(),
             Event::Asked(ask) => self.take_ask(ask),
             Event::Readmitted => {
-                if self.sight.leaving() == Some(Leaving::Removed) {
+                if self.observation.leaving() == Some(Leaving::Removed) {
                     self.take_order();
                 }
             }
             Event::Cancelled => {
                 self.cancelled = true;
-                self.cancel_reboot(turn);
+                self.cancel_reboot(context);
             }
             Event::Resumed => self.cancelled = false,
         }
@@ -225,23 +225,23 @@ impl State {
             let most = self.config.settings().attempts;
             self.memory.attempts = self.memory.attempts.min(most.saturating_sub(1));
             self.memory.not_before = None;
-            self.sight.look_again();
+            self.observation.look_again();
         }
-        (self.told_hold, self.told_end) = (None, false);
+        (self.told_blocker, self.told_end) = (None, false);
     }
 
     /// An operator, or the first plan, overrides what the agent remembered.
     fn take_order(&mut self) {
         self.take_plan();
-        self.sight.start_over();
+        self.observation.start_over();
     }
 
     /// The machine has to join: the agent counts attempts from zero.
     fn take_plan(&mut self) {
         self.is_ordered = true;
         (self.memory.attempts, self.memory.not_before) = (0, None);
-        self.sight.look_again();
-        (self.told_hold, self.told_end) = (None, false);
+        self.observation.look_again();
+        (self.told_blocker, self.told_end) = (None, false);
     }
 
     /// After a sleep the agent knows nothing: it drops what it waited for, and every count begins at zero.
@@ -251,7 +251,7 @@ impl State {
         if late || now < before {
             self.contact.slept();
             self.answering.slept();
-            self.sight.slept();
+            self.observation.slept();
             self.watchdog.slept();
             let slept_ms = now.ms - self.wake_at.filter(|_| late).unwrap_or(before).ms;
             if let Some(work) = &mut self.work {
@@ -260,27 +260,27 @@ impl State {
         }
     }
 
-    fn tend_watchdog(&mut self, turn: &mut Turn<'_>) {
+    fn tend_watchdog(&mut self, context: &mut StepContext<'_>) {
         let device = self.machine.as_ref().map(|machine| machine.watchdog);
         let against = safety::against(self.machine.as_ref(), self.cancelled, self.is_rejoining());
-        let wanted = against.is_none().then_some(turn.settings.watchdog_timeout);
+        let wanted = against.is_none().then_some(context.settings.watchdog_timeout);
         let feeds = !self.lets_bite();
-        self.watchdog.advance(turn, device, wanted, feeds);
+        self.watchdog.advance(context, device, wanted, feeds);
     }
 
-    fn tell_unable(&mut self, turn: &mut Turn<'_>) {
+    fn tell_unable(&mut self, context: &mut StepContext<'_>) {
         let unable = self.unable();
         if unable == Some(Unable::NotLooked) || self.told_unable == Some(unable) {
             return;
         }
         self.told_unable = Some(unable);
-        turn.report(unable.map_or(Report::CanReboot, Report::CannotReboot));
+        context.report(unable.map_or(Report::CanReboot, Report::CannotReboot));
     }
 
     fn moments(&self) -> impl Iterator<Item = Time> {
         let contact = self.contact.moments();
-        let sight = self.sight.moments(self.contact.is_there());
+        let observation = self.observation.moments(self.contact.is_there());
         let watchdog = self.watchdog.moments(!self.lets_bite());
-        contact.chain(self.answering.moments()).chain(sight).chain(watchdog).chain(self.work_moments())
+        contact.chain(self.answering.moments()).chain(observation).chain(watchdog).chain(self.work_moments())
     }
 }

@@ -13,7 +13,7 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::effect::{Effect, Report};
 use crate::model::{Device, Operation, OperationId, Outcome, WatchdogSeen};
-use crate::turn::Turn;
+use crate::step_context::StepContext;
 
 /// The time limit for setting a device, and for reading it.
 const DEVICE_WITHIN: Span = Span::from_s(5);
@@ -67,69 +67,69 @@ impl Watchdog {
             || (matches!(self.stage, Stage::Proved(None)) && self.wanted.is_none())
     }
 
-    pub(crate) fn was_set(&mut self, turn: &mut Turn<'_>, id: OperationId, outcome: &Outcome) {
+    pub(crate) fn was_set(&mut self, context: &mut StepContext<'_>, id: OperationId, outcome: &Outcome) {
         let Stage::Setting(operation, to) = self.stage else { return };
         if operation.id != id {
             return;
         }
         match outcome {
             Outcome::Done => {
-                let operation = turn.fly(DEVICE_WITHIN);
-                turn.out.push(Effect::ReadWatchdog(operation.id, DEVICE_WITHIN));
+                let operation = context.fly(DEVICE_WITHIN);
+                context.out.push(Effect::ReadWatchdog(operation.id, DEVICE_WITHIN));
                 self.stage = Stage::Reading(operation, to);
             }
-            Outcome::Failed(_) => self.fail(turn),
+            Outcome::Failed(_) => self.fail(context),
         }
     }
 
-    pub(crate) fn was_read(&mut self, turn: &mut Turn<'_>, id: OperationId, found: WatchdogSeen) {
+    pub(crate) fn was_read(&mut self, context: &mut StepContext<'_>, id: OperationId, found: WatchdogSeen) {
         let Stage::Reading(operation, to) = self.stage else { return };
         if operation.id != id {
             return;
         }
         let proved = match found {
-            WatchdogSeen::CannotTell => return self.fail(turn),
+            WatchdogSeen::CannotTell => return self.fail(context),
             WatchdogSeen::Armed(timeout) => Some(timeout),
             WatchdogSeen::Disarmed => None,
         };
         self.is_known = true;
-        self.feed_within(turn, proved);
+        self.feed_within(context, proved);
         if proved != to {
-            return self.fail(turn);
+            return self.fail(context);
         }
         self.stage = Stage::Proved(proved);
         (self.tries, self.again_at, self.told_unproved) = (0, None, false);
         // If the agent wants another state by now, it sets the watchdog again and reports nothing.
         if proved == self.wanted {
-            turn.report(if proved.is_some() { Report::WatchdogArmed } else { Report::WatchdogDisarmed });
+            context.report(if proved.is_some() { Report::WatchdogArmed } else { Report::WatchdogDisarmed });
         }
     }
 
-    fn fail(&mut self, turn: &mut Turn<'_>) {
+    fn fail(&mut self, context: &mut StepContext<'_>) {
         self.stage = Stage::Unproved;
         self.tries += 1;
-        self.again_at = (self.tries < TRIES).then(|| turn.now + AGAIN.doubled(self.tries - 1, AGAIN_MAX));
+        self.again_at = (self.tries < TRIES).then(|| context.now + AGAIN.doubled(self.tries - 1, AGAIN_MAX));
         if !std::mem::replace(&mut self.told_unproved, true) {
-            turn.report(Report::WatchdogUnproved);
+            context.report(Report::WatchdogUnproved);
         }
     }
 
-    fn feed_within(&mut self, turn: &Turn<'_>, timeout: Option<Span>) {
+    fn feed_within(&mut self, context: &StepContext<'_>, timeout: Option<Span>) {
         self.fed_every = timeout.map(|timeout| Span::from_ms((timeout.ms / FEEDS).max(1)));
-        self.next_feed_at = self.fed_every.map(|_| turn.now);
+        self.next_feed_at = self.fed_every.map(|_| context.now);
     }
 
     /// Does what is due. `wanted`: the timeout, while it may be armed. `feeds`: no reboot has begun.
     pub(crate) fn advance(
         &mut self,
-        turn: &mut Turn<'_>,
+        context: &mut StepContext<'_>,
         device: Option<Device>,
         wanted: Option<Span>,
         feeds: bool,
     ) {
         if device != Some(Device::Usable) {
             // A request of a moment ago may still be answered.
-            let waits = |operation: Operation| !turn.is_over(operation);
+            let waits = |operation: Operation| !context.is_over(operation);
             if !matches!(self.stage, Stage::Setting(operation, _) | Stage::Reading(operation, _) if waits(operation))
             {
                 *self = Self::default();
@@ -137,8 +137,8 @@ impl Watchdog {
             return;
         }
         match self.stage {
-            Stage::Setting(operation, _) | Stage::Reading(operation, _) if turn.is_over(operation) => {
-                self.fail(turn)
+            Stage::Setting(operation, _) | Stage::Reading(operation, _) if context.is_over(operation) => {
+                self.fail(context)
             }
             _ => {}
         }
@@ -148,29 +148,29 @@ impl Watchdog {
             (self.tries, self.again_at) = (0, None);
         }
         let idle = match self.stage {
-            Stage::Unproved => self.tries < TRIES && self.again_at.is_none_or(|at| at <= turn.now),
+            Stage::Unproved => self.tries < TRIES && self.again_at.is_none_or(|at| at <= context.now),
             Stage::Proved(proved) => proved != self.wanted,
             Stage::Setting(..) | Stage::Reading(..) => false,
         };
         if idle {
-            let operation = turn.fly(DEVICE_WITHIN);
-            turn.out.push(Effect::SetWatchdog(operation.id, self.wanted, DEVICE_WITHIN));
+            let operation = context.fly(DEVICE_WITHIN);
+            context.out.push(Effect::SetWatchdog(operation.id, self.wanted, DEVICE_WITHIN));
             self.stage = Stage::Setting(operation, self.wanted);
             if self.wanted.is_some() {
-                self.feed_within(turn, self.wanted);
+                self.feed_within(context, self.wanted);
             }
         }
         if !self.is_known && self.fed_every.is_none() {
-            self.feed_within(turn, Some(turn.settings.watchdog_timeout));
+            self.feed_within(context, Some(context.settings.watchdog_timeout));
         }
         if !feeds {
             return;
         }
         if let Some(every) = self.fed_every
-            && self.next_feed_at.is_none_or(|at| at <= turn.now)
+            && self.next_feed_at.is_none_or(|at| at <= context.now)
         {
-            turn.out.push(Effect::FeedWatchdog);
-            self.next_feed_at = Some(turn.now + every);
+            context.out.push(Effect::FeedWatchdog);
+            self.next_feed_at = Some(context.now + every);
         }
     }
 

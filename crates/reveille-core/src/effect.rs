@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::access::{RoleRef, UserRef};
 pub use crate::model::call::Call;
-use crate::model::hearing::Hearing;
 use crate::model::id::{
     CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, RecordId, RouterId,
 };
+use crate::model::log_evidence::EvidenceQuery;
 pub use crate::model::outcome::Outcome;
 pub use crate::model::read_error::{ReadError, ReadErrorKind};
 use crate::model::time::Time;
@@ -76,7 +76,8 @@ pub enum Look {
     Console(CloudName, InstanceId),
     /// Everything that explains the machine by words: the last lines of its console, and what the cluster says of it. The
     /// cloud and the cluster answer each for its part; the performer of the read judges both together.
-    Testimony(CloudName, InstanceId, Arc<Hearing>),
+    #[serde(rename = "testimony")]
+    LogEvidence(CloudName, InstanceId, Arc<EvidenceQuery>),
     /// The instance's log of actions.
     Actions(CloudName, InstanceId),
     /// Which roles the user holds on the project, and whether it lacks any of these.
@@ -88,7 +89,8 @@ pub enum Look {
 }
 
 impl Look {
-    /// The cloud that it is put to; none where it is put to the cluster. A testimony, heard from both, counts as the cloud's.
+    /// The cloud that it is put to; none where it is put to the cluster. What explains a machine by words, from both,
+    /// counts as the cloud's.
     pub const fn cloud(&self) -> Option<&CloudName> {
         match self {
             Self::Instance(cloud, _)
@@ -96,7 +98,7 @@ impl Look {
             | Self::Group(cloud, _)
             | Self::Router(cloud, _)
             | Self::Console(cloud, _)
-            | Self::Testimony(cloud, ..)
+            | Self::LogEvidence(cloud, ..)
             | Self::Actions(cloud, _)
             | Self::Roles(cloud, ..) => Some(cloud),
             Self::Node(_) | Self::NodeEvents(_) => None,

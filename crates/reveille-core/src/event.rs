@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::access::UserRoles;
 use crate::model::agent_report::AgentReport;
-use crate::model::hearing::Said;
 use crate::model::id::{
     AgentId, CloudName, ClusterUid, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId,
 };
 use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
+use crate::model::log_evidence::Said;
+use crate::model::log_findings::LogFindings;
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::node::{Node, NodeEvent};
 use crate::model::outcome::Outcome;
 use crate::model::read_error::ReadError;
-use crate::model::testimony::Testimony;
 use crate::model::time::{ServiceTime, Span};
 
 /// One thing that happened.
@@ -123,7 +123,7 @@ pub enum Scope {
 /// What the cluster's API can say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClusterFact {
-    /// Which cluster answers. Told before each complete list.
+    /// Which cluster answers. LogFinding before each complete list.
     Identity(ClusterUid),
     /// The API server did not tell which cluster it is of, and why.
     IdentityUnread(ReadError),
@@ -190,7 +190,8 @@ pub enum Answer {
     /// What the cluster says of a machine, as an adapter reads it. Taken only judged as well.
     Said(Arc<Said>),
     /// A console, or that there is none, with what the cluster says, judged.
-    Testimony(Arc<Testimony>),
+    #[serde(rename = "testimony")]
+    LogFindings(Arc<LogFindings>),
     /// The cloud has no console log for it, and why (no console, not ready, driver cannot).
     NoConsole(Arc<str>),
     /// The log of actions, newest first.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::event::PauseScope;
-use crate::model::agent::AgentHold;
+use crate::model::agent::AgentBlocker;
 use crate::model::attempt::{Attempt, Why};
 use crate::model::before::{ActionMark, Before};
 use crate::model::call::Call;
@@ -458,7 +458,8 @@ pub struct AgentTold {
     pub agent: AgentId,
     /// Why it leaves its machine alone, where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hold: Option<AgentHold>,
+    #[serde(rename = "hold")]
+    pub blocker: Option<AgentBlocker>,
 }
 
 /// A place that a call keeps which was answered as failed: it may only be late, or came late, and its machine boots.

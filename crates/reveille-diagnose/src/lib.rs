@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A [`Reader`](scan::Reader) takes one source after another in bounded memory, whatever their size; [`judge::judge`]
-//! weighs what it saw. A [`Judge`](testimony::Judge) does both for the controller and hands over types of the core.
+//! weighs what it saw. A [`Judge`](log_evidence::Judge) does both for the controller and hands over types of the core.
 //! What is known of failures is data: one file of the catalogue for each cause, with the lines that prove it and lines
 //! that look like them and do not. Code here knows how lines, tables and archives are made, and no failure by name.
 //!
@@ -22,15 +22,15 @@ pub mod explained;
 pub mod finding;
 pub mod judge;
 pub mod lines;
+pub mod log_evidence;
 pub mod own;
 pub mod page;
 pub mod scan;
 pub mod sources;
 mod tables;
-pub mod testimony;
 
 pub use catalogue::Catalogue;
 pub use finding::{Confidence, Diagnosis, Finding, Quote, Unknown};
 pub use judge::judge;
+pub use log_evidence::Judge;
 pub use scan::Reader;
-pub use testimony::Judge;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::evidence::Source;
-use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::incident::Confidence::{self, Likely, Possible, Sure};
+use reveille_core::model::log_evidence::{CertificateRequest, EvidenceQuery, RequestState, Said, Unread};
+use reveille_core::model::log_findings::{LogFinding, LogFindings};
 use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
-use reveille_core::model::testimony::{Testimony, Told};
 use reveille_diagnose::Judge;
 
 const NO_RUNTIME: &str = "kubelet[1122]: E0302 08:04:11.522 run.go:74] \"command failed\" err=\"failed to run Kubelet: validate \
@@ -71,19 +71,19 @@ fn request(name: &str, signer: &str, state: RequestState) -> CertificateRequest 
 
 const CLIENT: &str = "kube-apiserver-client-kubelet";
 
-fn weigh(console: &[&str], console_counts: bool, said: Said) -> Testimony {
-    let hearing = Hearing { node: Some("w-1".into()), asks_as: "w-1".into(), console_counts };
+fn weigh(console: &[&str], console_counts: bool, said: Said) -> LogFindings {
+    let evidence_query = EvidenceQuery { node: Some("w-1".into()), asks_as: "w-1".into(), console_counts };
     let console = Ok(Answer::Console(console.join("\n").into()));
-    let answer = Judge::built_in().unwrap().weigh(&hearing, console, Ok(Answer::Said(Arc::new(said))));
+    let answer = Judge::built_in().unwrap().weigh(&evidence_query, console, Ok(Answer::Said(Arc::new(said))));
     match answer.unwrap() {
-        Answer::Testimony(testimony) => (*testimony).clone(),
+        Answer::LogFindings(log_findings) => (*log_findings).clone(),
         other => panic!("{other:?}"),
     }
 }
 
 /// Each cause with how sure it is and where it was read.
-fn told(testimony: &Testimony) -> Vec<(&str, Confidence, Vec<&str>)> {
-    fn sources(told: &Told) -> Vec<&str> {
+fn told(log_findings: &LogFindings) -> Vec<(&str, Confidence, Vec<&str>)> {
+    fn sources(told: &LogFinding) -> Vec<&str> {
         let name = |source| match source {
             &Source::Console => "console",
             Source::Events => "event",
@@ -92,7 +92,7 @@ fn told(testimony: &Testimony) -> Vec<(&str, Confidence, Vec<&str>)> {
         };
         told.proof.iter().map(|quote| name(&quote.source)).collect()
     }
-    testimony.told.iter().map(|told| (told.cause.label(), told.confidence, sources(told))).collect()
+    log_findings.told.iter().map(|told| (told.cause.label(), told.confidence, sources(told))).collect()
 }
 
 #[test]
@@ -198,16 +198,16 @@ fn a_node_that_is_ready_by_now_speaks_against_its_console() {
 #[test]
 fn console_of_a_joined_machine_is_kept_and_proves_nothing() {
     let said = Said { node: node(Ready::False, &[("Ready", "KubeletNotReady", NO_CNI)]), ..Said::default() };
-    let testimony = weigh(&[NO_RUNTIME], false, said);
-    assert_eq!(told(&testimony), [("cni-not-installed", Likely, vec!["node condition Ready"])]);
-    assert_eq!(testimony.console.as_deref(), Ok(NO_RUNTIME));
+    let log_findings = weigh(&[NO_RUNTIME], false, said);
+    assert_eq!(told(&log_findings), [("cni-not-installed", Likely, vec!["node condition Ready"])]);
+    assert_eq!(log_findings.console.as_deref(), Ok(NO_RUNTIME));
 }
 
 /// A world that does not answer is no witness, for or against; the other one is heard all the same.
 #[test]
 fn a_world_that_does_not_answer_is_named_and_the_other_is_heard() {
     let judge = Judge::built_in().unwrap();
-    let hearing = Hearing { node: None, asks_as: "w-1".into(), console_counts: true };
+    let evidence_query = EvidenceQuery { node: None, asks_as: "w-1".into(), console_counts: true };
     let failed = || -> Result<Answer, ReadError> {
         let text = "no answer, token=abcdef.0123456789abcdef".into();
         Err(ReadError { kind: ReadErrorKind::Unavailable, text, retry_after: None })
@@ -215,20 +215,24 @@ fn a_world_that_does_not_answer_is_named_and_the_other_is_heard() {
     let unread = vec![Unread { source: Source::CertificateRequests, why: "403 Forbidden".into() }];
     let said =
         |requests| Ok(Answer::Said(Arc::new(Said { requests, unread: unread.clone(), ..Said::default() })));
-    let testimony = |answer: Result<Answer, ReadError>| match answer {
-        Ok(Answer::Testimony(testimony)) => testimony,
+    let log_findings = |answer: Result<Answer, ReadError>| match answer {
+        Ok(Answer::LogFindings(log_findings)) => log_findings,
         other => panic!("{other:?}"),
     };
-    let sources = |testimony: &Testimony| {
-        testimony.unread.iter().map(|unread| unread.source.to_string()).collect::<Vec<_>>()
+    let sources = |log_findings: &LogFindings| {
+        log_findings.unread.iter().map(|unread| unread.source.to_string()).collect::<Vec<_>>()
     };
 
-    assert!(judge.weigh(&hearing, failed(), said(vec![])).is_err(), "no source told anything: ask again");
+    assert!(
+        judge.weigh(&evidence_query, failed(), said(vec![])).is_err(),
+        "no source told anything: ask again"
+    );
     let pending = vec![request("csr-1", CLIENT, RequestState::Pending)];
-    let without_console = testimony(judge.weigh(&hearing, failed(), said(pending)));
+    let without_console = log_findings(judge.weigh(&evidence_query, failed(), said(pending)));
     assert_eq!(told(&without_console), [("csr-not-approved", Sure, vec!["csr csr-1"])]);
     assert_eq!(sources(&without_console), ["certificate requests", "console"]);
-    let without_cluster = testimony(judge.weigh(&hearing, Ok(Answer::Console(NO_RUNTIME.into())), failed()));
+    let without_cluster =
+        log_findings(judge.weigh(&evidence_query, Ok(Answer::Console(NO_RUNTIME.into())), failed()));
     assert_eq!(told(&without_cluster), [("container-runtime-down", Likely, vec!["console"])]);
     assert_eq!(sources(&without_cluster), ["cluster"]);
     assert!(!without_cluster.unread[0].why.contains("0123456789abcdef"), "secrets are masked");
@@ -241,12 +245,12 @@ fn what_is_judged_is_bounded_and_masked() {
     let events = (0..1_000).map(|n| event("NodeNotReady", None, &long(n))).collect();
     let message = long(0);
     let conditions: Vec<_> = (0..200).map(|_| ("Idle", "Idle", message.as_str())).collect();
-    let testimony =
+    let log_findings =
         weigh(&[], true, Said { events, node: node(Ready::False, &conditions), ..Said::default() });
     let events = (0..100).map(|n| event("NodeNotReady", None, &long(n))).collect();
     let of_events = weigh(&[], true, Said { events, ..Said::default() });
     assert_eq!(of_events.told[0].proof[0].line.times, 24);
-    let quotes = || testimony.told.iter().chain(&of_events.told).flat_map(|told| &told.proof);
+    let quotes = || log_findings.told.iter().chain(&of_events.told).flat_map(|told| &told.proof);
     assert!(quotes().all(|quote| quote.text.len() <= 1024 && !quote.text.contains("hunter2")));
 }
 
@@ -269,7 +273,7 @@ fn a_node_that_has_its_range_did_not_lack_one() {
 }
 
 /// What an event about the Node says with this message, beside nothing else: each kubelet may write one about each Node.
-fn told_by_event(message: &str) -> Vec<Told> {
+fn told_by_event(message: &str) -> Vec<LogFinding> {
     weigh(&[], true, Said { events: vec![event("Note", None, message)], ..Said::default() }).told
 }
 

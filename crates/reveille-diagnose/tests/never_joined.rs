@@ -64,9 +64,9 @@ fn explain(ports: &[&str], console: Option<&[&str]>, instance: &Instance) -> Vec
     let ports: Vec<Arc<Port>> = ports.iter().map(|text| port(text)).collect();
     let needs = membership(&ports, &[GroupId::from("k8s")]);
     let judge = Judge::built_in().unwrap();
-    let read = console.map(|lines| judge.testimony(Ok(&lines.join("\n")), &[]));
+    let read = console.map(|lines| judge.log_findings(Ok(&lines.join("\n")), &[]));
     explain_never_joined(&NeverJoinedFacts {
-        testimony: Some(read.as_ref().ok_or_else(|| Arc::from("the driver has none"))),
+        log_findings: Some(read.as_ref().ok_or_else(|| Arc::from("the driver has none"))),
         ports: &ports,
         group_needs: &needs,
         instance,

@@ -28,7 +28,7 @@ use crate::client::{Client, DIALECT, Endpoints, Pace, SendError};
 use crate::credentials::{CredentialError, Keyring};
 use crate::doubt::{Belief, Sightings};
 use crate::endpoint::{self, Variant};
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::reply::decode;
 
 /// One request.

@@ -1,7 +1,8 @@
 //! Every action of AWS that this adapter asks for: one closed list, from which the IAM policy is made.
 //!
-//! A request can only be made from an [`Action`] of this list ([`crate::query::Request::new`] takes nothing else), so the adapter
-//! calls no other action. A test drives each question and each call, and shows that every action of the list is used.
+//! A request can only be made from an [`Action`] of this list ([`crate::query_protocol::Request::new`] takes nothing else), so
+//! the adapter calls no other action. A test drives each question and each call, and shows that every action of the list is
+//! used.
 
 /// A service of AWS that speaks the Query protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

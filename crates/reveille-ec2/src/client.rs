@@ -24,7 +24,7 @@ use reveille_core::model::time::ServiceTime;
 
 use crate::actions::{Action, Service};
 use crate::credentials::{CredentialError, Held, Keyring};
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::refusal::Refusal;
 
 /// A read is sent so often at the most.

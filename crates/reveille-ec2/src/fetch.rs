@@ -22,7 +22,7 @@ use crate::group::{self, WireGroup};
 use crate::instance::{Instances, WireInstance};
 use crate::interface::{Interfaces, WireInterface};
 use crate::paging::{Page, all_pages};
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::scaling::{self, Member};
 use crate::status::{Kinds, SpotRequests, Statuses, WireStatus};
 use crate::table::{Tables, WireTable};

@@ -11,7 +11,7 @@ use reveille_core::model::network::{
 };
 use serde::Deserialize;
 
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::reply::Set;
 
 /// A number that is assigned to no protocol: allows nothing that any roster asks for.

@@ -11,7 +11,7 @@ use reveille_core::effect::ReadError;
 use serde::de::DeserializeOwned;
 
 use crate::client::Client;
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::reply::{decode, filled};
 
 /// A page, decoded: objects by their id, and the token of the next one.

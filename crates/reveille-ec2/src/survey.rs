@@ -27,7 +27,7 @@ use crate::instance::{
     CLUSTER_TAG, SCALING_GROUP_TAG, Surroundings, Tables, WireInstance, cluster_mark, instance_id,
 };
 use crate::list::{routers, targets};
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::scaling::{Member, WireGroup};
 use crate::table::WireTable;
 

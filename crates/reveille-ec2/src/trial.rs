@@ -11,7 +11,7 @@ use reveille_core::model::id::InstanceId;
 use crate::account::Account;
 use crate::actions::{ALL, Action, Right, Service};
 use crate::client::SendError;
-use crate::query::Request;
+use crate::query_protocol::Request;
 
 /// How one trial ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

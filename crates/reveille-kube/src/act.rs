@@ -18,8 +18,8 @@ use reveille_core::model::id::{NodeName, NodeUid, RequestId};
 use reveille_core::remedies::DeleteNode;
 
 use crate::failure::{Failure, Reached};
-use crate::look;
 use crate::paths;
+use crate::query;
 use crate::session::Question;
 use crate::shared::Shared;
 
@@ -53,7 +53,7 @@ async fn delete_node(
         ));
     }
     if let Some(decided) = boot_id {
-        match look::node(cluster, name).await {
+        match query::node(cluster, name).await {
             Ok(Some(node)) if node.uid == *uid && node.boot_id.as_ref() != Some(decided) => {
                 return taken_over(name);
             }

@@ -14,7 +14,7 @@ use crate::config::{ClusterConfig, ConnectError};
 use crate::sender::FactSender;
 use crate::session::Session;
 use crate::shared::{Rhythm, Shared};
-use crate::{act, identity, leases, listing, look, node_events, node_watch, probe};
+use crate::{act, identity, leases, listing, node_events, node_watch, probe, query};
 
 /// A cluster's API.
 #[derive(Clone)]
@@ -114,13 +114,13 @@ impl Cluster {
         Ok(facts)
     }
 
-    /// Reads one thing afresh, past every cache: `Look::Node` and `Look::NodeEvents`. Of `Look::Testimony` it answers
+    /// Reads one thing afresh, past every cache: `Look::Node` and `Look::NodeEvents`. Of `Look::LogEvidence` it answers
     /// the cluster's part, for which a list of certificate requests may be ten seconds old.
     ///
     /// # Errors
     /// When it cannot be told; "it is not there" is an answer. Looks at clouds fail as malformed.
     pub async fn look(&self, look: &Look) -> Result<Answer, ReadError> {
-        look::look(&self.inner, look).await
+        query::query(&self.inner, look).await
     }
 
     /// Node objects that a client updates in a loop now, as far as the watch tells; empty while no watch runs.

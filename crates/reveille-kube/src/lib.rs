@@ -13,7 +13,7 @@
 //!
 //!  the Lease of a roster's controller ── get, create, update ─▶ claim
 //!
-//!  Look ─▶ look ─▶ Answer        Call ─▶ perform ─▶ Outcome        commands that look once ─▶ observe_once
+//!  Look ─▶ query ─▶ Answer        Call ─▶ perform ─▶ Outcome        commands that look once ─▶ observe_once
 //! ```
 //!
 //! Every request goes through one `session`: it holds the credentials, gives each request a deadline, logs in once more
@@ -49,7 +49,6 @@ mod leases;
 mod list_stream;
 mod listing;
 mod liveness;
-mod look;
 mod mapping;
 mod node_events;
 mod node_watch;
@@ -58,6 +57,7 @@ mod paths;
 mod plugin;
 mod probe;
 mod proxy;
+mod query;
 pub mod rbac;
 mod requests;
 mod sender;

@@ -35,9 +35,9 @@ use crate::failure::Failure;
 use crate::identity;
 use crate::listing::{Listing, list};
 use crate::liveness::Held;
-use crate::look;
 use crate::mapping::read_node;
 use crate::paths;
+use crate::query;
 use crate::sender::{Closed, FactSender};
 use crate::shared::Shared;
 use crate::watch_request::{Step, WatchRequest};
@@ -337,7 +337,7 @@ impl NodeList {
         // Its version is not that of the place in history: other nodes may have changed before.
         self.reach(of.meta.resource_version);
         let late = || Failure::timed_out(LONG_WITHIN, cluster.session.server());
-        let read = timeout(LONG_WITHIN, look::node(cluster, &name)).await;
+        let read = timeout(LONG_WITHIN, query::node(cluster, &name)).await;
         match read.unwrap_or_else(|_| Err(late())) {
             Ok(Some(node)) => self.now(node),
             // Its end is on the way.

@@ -12,8 +12,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reveille_core::model::hearing::CertificateRequest;
 use reveille_core::model::id::NodeName;
+use reveille_core::model::log_evidence::CertificateRequest;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 

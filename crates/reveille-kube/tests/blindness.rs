@@ -10,12 +10,12 @@ use reveille_core::effect::ReadErrorKind;
 use reveille_core::event::ClusterFact;
 use reveille_kube::Rhythm;
 use serde_json::json;
-use support::{Api, Refuse, Told, alive, failed, news, node, three, word};
+use support::{Api, FactStream, Refuse, alive, failed, news, node, three, word};
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_place_is_a_gap_and_a_new_complete_list() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.during(9).await;
     api.fault(|faults| {
         faults.events_lost = true;
@@ -34,7 +34,7 @@ async fn a_lost_place_is_a_gap_and_a_new_complete_list() {
 #[tokio::test(start_paused = true)]
 async fn silent_watch_is_not_alive_although_the_api_answers() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     told.during(20).await;
     api.fault(|faults| faults.watches_silent = true);
@@ -57,7 +57,7 @@ async fn silent_watch_is_not_alive_although_the_api_answers() {
 #[tokio::test(start_paused = true)]
 async fn hanging_server_is_not_alive_and_is_retried_by_one_loop() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     told.during(20).await;
     api.fault(|faults| faults.hung = true);
@@ -79,7 +79,7 @@ async fn hanging_server_is_not_alive_and_is_retried_by_one_loop() {
 async fn a_proof_from_before_a_failure_does_not_count_after_it() {
     let api = three();
     let rhythm = Rhythm { probe_period: Duration::from_secs(12), ..Rhythm::default() };
-    let mut told = Told::in_rhythm(&api, rhythm);
+    let mut told = FactStream::in_rhythm(&api, rhythm);
     // The first watch ends at ten seconds, which proves the watch; the next one is refused and tried again.
     told.during(9).await;
     api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Status(500, "InternalError", None))));
@@ -95,7 +95,7 @@ async fn a_proof_from_before_a_failure_does_not_count_after_it() {
 async fn watches_that_end_at_once_prove_nothing_and_are_not_hurried() {
     let api = three();
     api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Page(200, ""))));
-    let told = Told::by(&api).during(60).await;
+    let told = FactStream::by(&api).during(60).await;
     assert!(alive(&told).is_empty(), "{:?}", alive(&told));
     let watches = api.requests().iter().filter(|(_, target)| target.contains("nodes?&watch")).count();
     assert!((50..=61).contains(&watches), "{watches} watches in a minute");
@@ -107,7 +107,7 @@ async fn watch_cut_within_a_line_is_a_failure_and_proves_nothing() {
     let api = three();
     let cut = r#"{"type":"MODIFIED","object":{"kind":"Node","metadata":{"name":"a"#;
     api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Page(200, cut))));
-    let told = Told::by(&api).during(60).await;
+    let told = FactStream::by(&api).during(60).await;
     assert!(alive(&told).is_empty(), "{:?}", alive(&told));
     let failures: Vec<_> = told.iter().filter_map(|(_, fact)| failed(fact)).collect();
     assert!(failures.len() > 2, "{told:?}");
@@ -117,7 +117,7 @@ async fn watch_cut_within_a_line_is_a_failure_and_proves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_delete_that_the_watch_never_told_is_found_by_the_count() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     told.during(12).await;
     api.fault(|faults| faults.events_lost = true);
@@ -137,7 +137,7 @@ async fn a_delete_that_the_watch_never_told_is_found_by_the_count() {
 async fn change_missed_by_the_watch_is_found_by_the_next_audit() {
     let api = three();
     let rhythm = Rhythm { audit_period: Duration::from_secs(60), ..Rhythm::default() };
-    let mut told = Told::in_rhythm(&api, rhythm);
+    let mut told = FactStream::in_rhythm(&api, rhythm);
     told.synced().await;
     api.fault(|faults| faults.events_lost = true);
     api.edit("a", |a| a["spec"]["unschedulable"] = json!(true));
@@ -148,7 +148,7 @@ async fn change_missed_by_the_watch_is_found_by_the_next_audit() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_goes_back_in_time_is_a_gap() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     told.during(12).await;
     api.fault(|faults| faults.version_said = Some(5));
@@ -161,7 +161,7 @@ async fn a_store_that_goes_back_in_time_is_a_gap() {
 #[tokio::test(start_paused = true)]
 async fn cluster_identity_is_told_before_each_list() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let order = |told: &[(u64, ClusterFact)]| -> Vec<String> {
         let lists = |word: &String| word.starts_with("Identity") || word.starts_with("Synced");
         told.iter().map(|(_, fact)| word(fact)).filter(lists).collect()
@@ -176,7 +176,7 @@ async fn cluster_identity_is_told_before_each_list() {
 async fn forbidden_identity_is_told_and_nodes_are_listed() {
     let api = three();
     api.fault(|faults| faults.refusals.push(("/kube-system", Refuse::Status(403, "Forbidden", None))));
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let unread = |fact: &ClusterFact| match fact {
         ClusterFact::IdentityUnread(error) => Some(error.text.to_string()),
         _ => None,
@@ -191,7 +191,7 @@ async fn forbidden_identity_is_told_and_nodes_are_listed() {
 async fn identity_that_fails_voids_the_list() {
     let api = three();
     api.fault(|faults| faults.refusals.push(("/kube-system", Refuse::Status(500, "InternalError", None))));
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let facts = told.during(20).await;
     assert!(news(&facts).iter().all(|word| word == "Failed(Unavailable)"), "{:?}", news(&facts));
     api.fault(|faults| faults.refusals.clear());
@@ -199,9 +199,9 @@ async fn identity_that_fails_voids_the_list() {
 }
 
 /// Audits each minute, and asks the store for its count of nodes so seldom that only the audit can find what is missing.
-fn audited(api: &Api) -> Told {
+fn audited(api: &Api) -> FactStream {
     let (audit_period, probe_period) = (Duration::from_secs(60), Duration::from_secs(4000));
-    Told::in_rhythm(api, Rhythm { audit_period, probe_period, ..Rhythm::default() })
+    FactStream::in_rhythm(api, Rhythm { audit_period, probe_period, ..Rhythm::default() })
 }
 
 /// A cluster whose list is too much for its API server, while its watch goes well.
@@ -258,7 +258,7 @@ async fn a_page_that_fails_voids_the_list() {
         api.put(node(&format!("node-{number:04}"), "u"));
     }
     api.fault(|faults| faults.refusals.push(("continue=", Refuse::Status(500, "InternalError", None))));
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let facts = told.during(10).await;
     assert!(!news(&facts).iter().any(|word| word.starts_with("Synced")), "{:?}", news(&facts));
     let error = facts.iter().find_map(|(_, fact)| failed(fact)).unwrap();
@@ -279,7 +279,7 @@ async fn pages_that_do_not_fit_together_are_no_list() {
             api.put(node(&format!("node-{number:04}"), "u"));
         }
         api.fault(|faults| (faults.pages_drift, faults.pages_repeat) = (drift, repeat));
-        let facts = Told::by(&api).during(5).await;
+        let facts = FactStream::by(&api).during(5).await;
         let errors: Vec<_> = facts.iter().filter_map(|(_, fact)| failed(fact)).collect();
         assert!(errors.iter().all(|error| error.kind == ReadErrorKind::Incomplete), "{errors:?}");
         assert!(errors[0].text.contains(words), "{}", errors[0].text);
@@ -297,7 +297,7 @@ async fn unreadable_watch_line_leads_to_one_new_list_without_loop() {
     for line in lines {
         let api = three();
         api.fault(|faults| faults.first_line = Some(line));
-        let mut told = Told::by(&api);
+        let mut told = FactStream::by(&api);
         told.synced().await;
         let error = told.next(failed).await;
         assert_eq!(error.kind, ReadErrorKind::Gap, "{}", error.text);
@@ -306,7 +306,7 @@ async fn unreadable_watch_line_leads_to_one_new_list_without_loop() {
     }
     let busy = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":429,\"message\":\"storage is initializing\"}}\n";
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     api.fault(|faults| faults.first_line = Some(busy));
     assert_eq!(told.next(failed).await.kind, ReadErrorKind::Throttled);
@@ -315,7 +315,7 @@ async fn unreadable_watch_line_leads_to_one_new_list_without_loop() {
 #[tokio::test(start_paused = true)]
 async fn a_place_that_the_server_does_not_understand_is_lost() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Status(400, "Invalid", None))));
     assert_eq!(told.next(failed).await.kind, ReadErrorKind::Gap);
@@ -342,7 +342,7 @@ async fn refusals_are_told_by_kind_and_waits_are_obeyed() {
         let api = three();
         let asked = matches!(refuse, Refuse::Status(429, ..));
         api.fault(|faults| faults.refusals.push(("/nodes", refuse)));
-        let mut told = Told::by(&api);
+        let mut told = FactStream::by(&api);
         let error = told.next(failed).await;
         assert_eq!(error.kind, kind, "{}", error.text);
         assert!(error.text.contains(words), "{}", error.text);

@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::event::Answer;
-use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{CloudName, InstanceId, NodeName, NodeUid, RequestId};
 use reveille_core::model::instance::Mark;
+use reveille_core::model::log_evidence::EvidenceQuery;
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Span;
 use reveille_core::remedies::{DeleteNode, Reboot};
 use reveille_kube::rbac::RULES;
 use reveille_kube::{BootstrapToken, Claim, Renewal};
 use serde_json::json;
-use support::{Api, Refuse, Told, event, node, word};
+use support::{Api, FactStream, Refuse, event, node, word};
 
 fn one() -> Api {
     let api = Api::default();
@@ -28,8 +28,8 @@ fn one() -> Api {
 
 fn words(node: &str) -> Look {
     let (node, console_counts) = (NodeName::from(node), true);
-    let hearing = Hearing { node: Some(node.clone()), asks_as: node, console_counts };
-    Look::Testimony(CloudName::from("os"), InstanceId::from("i"), Arc::new(hearing))
+    let evidence_query = EvidenceQuery { node: Some(node.clone()), asks_as: node, console_counts };
+    Look::LogEvidence(CloudName::from("os"), InstanceId::from("i"), Arc::new(evidence_query))
 }
 
 fn delete(uid: &str) -> Call {
@@ -228,7 +228,7 @@ async fn the_rights_are_exactly_those_that_are_used() {
     cluster.look(&Look::Node(NodeName::from("a"))).await.unwrap();
     cluster.look(&Look::NodeEvents(NodeName::from("a"))).await.unwrap();
     cluster.look(&words("a")).await.unwrap();
-    Told::of(cluster.clone()).during(4000).await;
+    FactStream::of(cluster.clone()).during(4000).await;
     cluster.perform(&delete("uid-a")).await;
     let token = BootstrapToken { id: "abcdef", secret: "0123456789abcdef", until: "", description: "" };
     // What this API answers is not asked here.

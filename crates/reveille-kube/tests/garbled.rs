@@ -6,7 +6,7 @@ mod support;
 
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::event::ClusterFact;
-use support::{Refuse, Told, failed, three};
+use support::{FactStream, Refuse, failed, three};
 
 /// A sentence of ours with a quotation of theirs, and room.
 const SENTENCE_MAX_BYTES: usize = 2048;
@@ -23,7 +23,7 @@ async fn kind_of_a_watch_line_is_quoted_no_longer_than_anything_else() {
     api.fault(|faults| {
         faults.first_line = Some(leaked(format!("{{\"type\":\"{kind}\",\"object\":{{}}}}\n")));
     });
-    let error = Told::by(&api).next(failed).await;
+    let error = FactStream::by(&api).next(failed).await;
     assert!(error.text.len() <= SENTENCE_MAX_BYTES, "a failure of {} bytes", error.text.len());
     assert!(error.text.contains("which is unknown"), "{}", error.text);
 }
@@ -41,7 +41,7 @@ async fn answer_that_cannot_be_read_is_not_quoted() {
     ] {
         let api = three();
         api.fault(|faults| faults.refusals = vec![(path, Refuse::Page(200, leaked(body)))]);
-        let error = Told::by(&api).next(failed).await;
+        let error = FactStream::by(&api).next(failed).await;
         assert!(error.text.len() <= SENTENCE_MAX_BYTES, "{path}: a failure of {} bytes", error.text.len());
         assert!(!error.text.contains("s3crets3cret"), "{path}: {}", error.text);
         assert!(error.text.contains("cannot be read (line 1, column "), "{path}: {}", error.text);
@@ -54,7 +54,7 @@ async fn uid_of_the_cluster_is_a_word_of_bounded_length() {
     for uid in ["x\n2026-01-01 ERROR forged".to_owned(), "x; rm -rf ~".to_owned(), "u".repeat(2 << 20)] {
         let api = three();
         api.fault(|faults| faults.kube_system = Some(leaked(uid)));
-        let told = Told::by(&api).during(30).await;
+        let told = FactStream::by(&api).during(30).await;
         let is_told = told.iter().any(|(_, fact)| matches!(fact, ClusterFact::Identity(_)));
         let kinds: Vec<_> = told.iter().filter_map(|(_, fact)| Some(failed(fact)?.kind)).collect();
         assert!(!is_told && kinds.contains(&ReadErrorKind::Malformed), "{kinds:?}");
@@ -69,7 +69,7 @@ async fn watch_that_keeps_expiring_relists_nodes_with_backoff() {
     let mark = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"103"}}}"#;
     let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
     api.fault(|faults| faults.first_line = Some(leaked(format!("{mark}\n{gone}\n"))));
-    let told = Told::by(&api).during(3600).await;
+    let told = FactStream::by(&api).during(3600).await;
     let lists = told.iter().filter(|(_, fact)| matches!(fact, ClusterFact::Synced(_))).count();
     assert!(lists <= 240, "{lists} lists of all nodes in an hour");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reveille_core::event::ClusterFact;
 use reveille_kube::Rhythm;
 use serde_json::{Value, json};
-use support::{Api, Refuse, Told, alive, event, news, node, three};
+use support::{Api, FactStream, Refuse, alive, event, news, node, three};
 
 /// The limits of the pages of this path that were asked for, in their order.
 fn limits(api: &Api, path: &str) -> Vec<usize> {
@@ -28,7 +28,7 @@ async fn a_page_that_is_too_long_is_asked_for_again_with_fewer_nodes() {
         api.put(node(&format!("node-{number:04}"), "u"));
     }
     api.fault(|faults| faults.items_readable = Some(200));
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let minute = told.during(60).await;
     assert_eq!(news(&minute), ["Synced(600)"]);
     assert!(!alive(&minute).is_empty());
@@ -43,7 +43,7 @@ async fn page_that_timed_out_is_smaller_on_the_next_request() {
         api.put(node(&format!("node-{number:04}"), "u"));
     }
     api.fault(|faults| faults.nodes_in_time = Some(20));
-    let told = Told::by(&api).during(60).await;
+    let told = FactStream::by(&api).during(60).await;
     assert_eq!(news(&told), ["Failed(TimedOut)", "Synced(40)"]);
     assert_eq!(limits(&api, "/nodes"), [500, 10, 20, 40]);
 }
@@ -55,9 +55,9 @@ async fn node_filling_a_page_is_listed_and_larger_node_is_a_failure() {
         api.put(node(&format!("node-{number:04}"), "u"));
     }
     api.fault(|faults| faults.items_readable = Some(1));
-    assert_eq!(Told::by(&api).synced().await.len(), 40);
+    assert_eq!(FactStream::by(&api).synced().await.len(), 40);
     api.fault(|faults| faults.items_readable = Some(0));
-    let told = news(&Told::by(&api).during(60).await);
+    let told = news(&FactStream::by(&api).during(60).await);
     assert!(told.len() > 1 && told.iter().all(|word| word == "Failed(Malformed)"), "{told:?}");
 }
 
@@ -69,7 +69,7 @@ async fn too_long_event_page_is_requested_again_with_smaller_limit() {
         api.say(event(&format!("e{number}"), "a", "RemovingNode", &format!("2026-01-01T10:00:{number:02}Z")));
     }
     api.fault(|faults| faults.items_readable = Some(30));
-    let told = Told::by(&api).during(60).await;
+    let told = FactStream::by(&api).during(60).await;
     let events = told.iter().filter(|(_, fact)| matches!(fact, ClusterFact::NodeEvent(_))).count();
     assert_eq!(events, 40);
     assert_eq!(limits(&api, "/events"), [500, 250, 125, 62, 31, 15, 30]);
@@ -91,7 +91,7 @@ fn lists(api: &Api) -> usize {
 async fn longest_node_does_not_end_the_watch_and_is_reported() {
     for bytes in LONG_BYTES {
         let api = three();
-        let mut told = Told::by(&api);
+        let mut told = FactStream::by(&api);
         told.synced().await;
         let mut minute = Vec::new();
         for round in 0..2 {
@@ -114,7 +114,7 @@ async fn longest_node_does_not_end_the_watch_and_is_reported() {
 async fn a_long_node_is_told_when_it_comes_and_when_it_goes() {
     for bytes in LONG_BYTES {
         let api = three();
-        let mut told = Told::by(&api);
+        let mut told = FactStream::by(&api);
         told.synced().await;
         let mut long = node("d", "uid-d");
         long["status"]["conditions"][0]["message"] = message(bytes, "");
@@ -136,7 +136,7 @@ async fn long_node_unreadable_by_name_is_listed_with_growing_pause() {
     for (rounds, lists_in_all) in [(1, 2..=2), (4, 3..=4)] {
         let api = three();
         let rhythm = Rhythm { backoff_min: Duration::from_secs(10), ..Rhythm::default() };
-        let mut told = Told::in_rhythm(&api, rhythm);
+        let mut told = FactStream::in_rhythm(&api, rhythm);
         told.synced().await;
         api.fault(|faults| faults.refusals.push(("nodes/a", Refuse::Stall)));
         let place = if rounds == 1 { "zz_after_its_name" } else { "_before_its_name" };
@@ -164,7 +164,7 @@ async fn long_node_unreadable_by_name_is_listed_with_growing_pause() {
 async fn longest_event_does_not_end_the_watch_and_only_it_is_lost() {
     for bytes in LONG_BYTES {
         let api = three();
-        let mut told = Told::by(&api);
+        let mut told = FactStream::by(&api);
         told.synced().await;
         told.during(5).await;
         let mut long = event("e1", "a", "Starting", "2026-01-01T10:00:01Z");

@@ -16,9 +16,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::event::{Answer, ClusterFact};
-use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{NodeName, NodeUid};
 use reveille_core::model::lease::Renewal;
+use reveille_core::model::log_evidence::EvidenceQuery;
 use reveille_core::model::node::Ready;
 use reveille_core::remedies::DeleteNode;
 use reveille_kube::{Cluster, ClusterConfig, rbac};
@@ -154,9 +154,9 @@ impl Drop for Rig {
 }
 
 /// What is told, on the real clock.
-struct Told(Receiver<ClusterFact>);
+struct FactStream(Receiver<ClusterFact>);
 
-impl Told {
+impl FactStream {
     fn of(cluster: Cluster) -> Self {
         let (facts, told) = channel(1024);
         tokio::spawn(async move { cluster.watch(facts, std::future::pending()).await });
@@ -229,7 +229,7 @@ async fn a_node_comes_and_goes_and_we_may_only_what_we_asked_for() {
     let Some(mut rig) = Rig::find("comes_and_goes") else { return };
     let _turn = ONE_AT_A_TIME.lock().await;
     let cluster = rig.cluster(false).await;
-    let mut told = Told::of(cluster.clone());
+    let mut told = FactStream::of(cluster.clone());
     told.within(10, |fact| matches!(fact, ClusterFact::Synced(_)).then_some(())).await.unwrap();
     let uid = rig.node("kube-rig-a");
     let ready = |fact: &ClusterFact| match fact {
@@ -266,8 +266,9 @@ async fn a_node_comes_and_goes_and_we_may_only_what_we_asked_for() {
                  "usages": ["client auth", "digital signature"]}
     });
     rig.kubectl(&["apply", "-f", "-"], &request.to_string());
-    let hearing = Hearing { node: Some(name.clone()), asks_as: "w-1".into(), console_counts: true };
-    let words = cluster.look(&Look::Testimony("os".into(), "i".into(), Arc::new(hearing))).await;
+    let evidence_query =
+        EvidenceQuery { node: Some(name.clone()), asks_as: "w-1".into(), console_counts: true };
+    let words = cluster.look(&Look::LogEvidence("os".into(), "i".into(), Arc::new(evidence_query))).await;
     rig.kubectl(&["delete", "csr", "kube-rig-w-1"], "");
     let Ok(Answer::Said(words)) = words else { panic!("{words:?}") };
     assert!(words.unread.is_empty() && words.node.is_some(), "{words:?}");
@@ -310,7 +311,7 @@ async fn until_said(cluster: &Cluster, name: &NodeName, reason: &str) {
 async fn a_frozen_a_killed_and_a_storeless_api_server_are_never_alive() {
     let Some(mut rig) = Rig::find("frozen") else { return };
     let _turn = ONE_AT_A_TIME.lock().await;
-    let mut told = Told::of(rig.cluster(false).await);
+    let mut told = FactStream::of(rig.cluster(false).await);
     for (fault, seconds) in [("api-hang", 30), ("api-kill", 20), ("etcd-hang", 40)] {
         told.alive_within(60).await;
         rig.fault(fault, true);
@@ -330,7 +331,7 @@ async fn events_lost_on_the_way_and_lost_places_are_gaps() {
     let Some(mut rig) = Rig::find("lost") else { return };
     let _turn = ONE_AT_A_TIME.lock().await;
     let uid = rig.node("kube-rig-b");
-    let mut told = Told::of(rig.behind_proxy().await);
+    let mut told = FactStream::of(rig.behind_proxy().await);
     let has_b = |fact: &ClusterFact| match fact {
         ClusterFact::Synced(nodes) => Some(nodes.iter().any(|node| node.name.as_str() == "kube-rig-b")),
         _ => None,

@@ -10,7 +10,7 @@ use reveille_core::event::ClusterFact;
 use reveille_core::model::lease::Renewal;
 use reveille_core::model::node::{Provider, Ready};
 use serde_json::json;
-use support::{Api, Refuse, Told, alive, event, failed, news, node, three, word};
+use support::{Api, FactStream, Refuse, alive, event, failed, news, node, three, word};
 
 #[tokio::test(start_paused = true)]
 async fn all_pages_make_one_complete_list() {
@@ -18,7 +18,7 @@ async fn all_pages_make_one_complete_list() {
     for number in 0..1201 {
         api.put(node(&format!("node-{number:04}"), "u"));
     }
-    let names = Told::by(&api).synced().await;
+    let names = FactStream::by(&api).synced().await;
     assert_eq!(names.len(), 1201);
     assert!(names.is_sorted());
     let pages = api
@@ -31,13 +31,13 @@ async fn all_pages_make_one_complete_list() {
 
 #[tokio::test(start_paused = true)]
 async fn an_empty_list_is_told_as_one() {
-    assert!(Told::by(&Api::default()).synced().await.is_empty());
+    assert!(FactStream::by(&Api::default()).synced().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_quiet_cluster_is_alive_all_the_time_and_costs_few_requests() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let hour = told.during(3600).await;
     let beats = alive(&hour);
     let pauses: Vec<u64> = beats.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -53,7 +53,7 @@ async fn a_quiet_cluster_is_alive_all_the_time_and_costs_few_requests() {
 #[tokio::test(start_paused = true)]
 async fn heartbeats_are_not_told_and_changes_are() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     for beat in 0..50 {
         api.edit("a", |a| a["status"]["conditions"][0]["lastHeartbeatTime"] = json!(format!("t{beat}")));
@@ -71,7 +71,7 @@ async fn heartbeats_are_not_told_and_changes_are() {
 #[tokio::test(start_paused = true)]
 async fn a_successor_of_the_same_name_is_told_with_its_own_uid() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     api.delete("b");
     api.put(node("b", "uid-new"));
@@ -90,7 +90,7 @@ async fn a_successor_of_the_same_name_is_told_with_its_own_uid() {
 #[tokio::test(start_paused = true)]
 async fn a_late_delete_of_a_predecessor_takes_nothing_away() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     told.synced().await;
     api.tell_deleted(node("b", "uid-before"));
     let facts = told.during(60).await;
@@ -116,7 +116,7 @@ async fn one_poisoned_node_costs_only_its_poisoned_fields() {
         json!([{"type": 1}, {"type": "Ready", "status": "False", "reason": "R"}]);
     api.put(poisoned.clone());
     api.put(json!({"metadata": "nothing", "spec": 3}));
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let nodes = told
         .next(|fact| if let ClusterFact::Synced(nodes) = fact { Some(nodes.clone()) } else { None })
         .await;
@@ -143,7 +143,7 @@ async fn one_poisoned_node_costs_only_its_poisoned_fields() {
 #[tokio::test(start_paused = true)]
 async fn leases_are_told_whole_and_never_from_before() {
     let api = three();
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let renewed = |fact: &ClusterFact| match fact {
         ClusterFact::Leases(leases) => {
             Some(leases.iter().map(|(name, at)| (name.to_string(), at)).collect::<Vec<_>>())
@@ -170,7 +170,7 @@ async fn events_are_told_oldest_first_and_then_as_they_come() {
     api.say(event("e2", "c", "RemovingNode", "2026-01-01T10:00:05Z"));
     api.say(event("e1", "c", "DeletingNode", "2026-01-01T10:00:01Z"));
     api.say(event("e3", "a", "NodeHasSufficientMemory", "2026-01-01T10:00:09Z"));
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let about = |fact: &ClusterFact| {
         if let ClusterFact::NodeEvent(event) = fact { Some(event.clone()) } else { None }
     };
@@ -189,7 +189,7 @@ async fn events_are_told_oldest_first_and_then_as_they_come() {
 async fn events_that_may_not_be_read_cost_only_themselves() {
     let api = three();
     api.fault(|faults| faults.refusals.push(("/events", Refuse::Status(403, "Forbidden", None))));
-    let mut told = Told::by(&api);
+    let mut told = FactStream::by(&api);
     let hour = told.during(3600).await;
     assert_eq!(news(&hour), ["Synced(3)"]);
     assert!(alive(&hour).len() > 300);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use reveille_core::effect::Look;
 use reveille_core::event::Answer;
-use reveille_core::model::hearing::{Hearing, RequestState, Said};
 use reveille_core::model::id::{CloudName, InstanceId, NodeName};
+use reveille_core::model::log_evidence::{EvidenceQuery, RequestState, Said};
 use reveille_kube::Cluster;
 use serde_json::{Value, json};
 use support::{Api, Refuse, certificate_request, event, node};
@@ -17,8 +17,9 @@ use support::{Api, Refuse, certificate_request, event, node};
 const REQUESTS: &str = "certificatesigningrequests";
 
 fn look(node: Option<&str>, asks_as: &str) -> Look {
-    let hearing = Hearing { node: node.map(NodeName::from), asks_as: asks_as.into(), console_counts: true };
-    Look::Testimony(CloudName::from("os"), InstanceId::from("i"), Arc::new(hearing))
+    let evidence_query =
+        EvidenceQuery { node: node.map(NodeName::from), asks_as: asks_as.into(), console_counts: true };
+    Look::LogEvidence(CloudName::from("os"), InstanceId::from("i"), Arc::new(evidence_query))
 }
 
 async fn said(cluster: &Cluster, node: Option<&str>, asks_as: &str) -> Arc<Said> {

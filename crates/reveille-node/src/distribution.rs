@@ -1,7 +1,7 @@
 //! The differences between the ways to join: paths, units, where a token is shown, and which deeds make up a verb.
 //!
 //! ```text
-//!  Verb, Order ─▶ Distribution ─▶ [Deed] ─▶ hands             files, answers ─▶ Distribution ─▶ inspect
+//!  Verb, Order ─▶ Distribution ─▶ [Deed] ─▶ executor             files, answers ─▶ Distribution ─▶ inspect
 //!                      ├─ Kubeadm      a program that joins, and a kubelet in a unit of its own
 //!                      └─ Supervised   k3s, RKE2: a configuration, and a unit that joins at each of its starts
 //! ```

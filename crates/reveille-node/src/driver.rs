@@ -24,10 +24,10 @@ use tokio::sync::{MutexGuard, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::hands::{Hands, Tokens};
+use crate::executor::{Executor, Tokens};
 use crate::inspect::{Found, Inspector, Unanswered};
 use crate::memory_file::{MemoryError, MemoryFile};
-use crate::peers::{Circle, Question};
+use crate::peers::{PeerSet, Question};
 use crate::private::{self, FolderError};
 
 /// The length of the queue: events wait no longer than a step takes.
@@ -66,13 +66,13 @@ pub struct Begin<T> {
     /// The part that inspects the machine.
     pub inspector: Arc<Inspector>,
     /// The part that changes the machine.
-    pub hands: Hands<T>,
+    pub executor: Executor<T>,
     /// The memory.
     pub memory: MemoryFile,
     /// The settings.
     pub config: Config,
     /// Other machines' agents; none where the agent asks no peers.
-    pub circle: Option<Arc<Circle>>,
+    pub peer_set: Option<Arc<PeerSet>>,
 }
 
 /// The driver.
@@ -80,9 +80,9 @@ pub struct Begin<T> {
 pub struct Driver<T> {
     state: State,
     inspector: Arc<Inspector>,
-    hands: Arc<Hands<T>>,
+    executor: Arc<Executor<T>>,
     memory: MemoryFile,
-    circle: Option<Arc<Circle>>,
+    peer_set: Option<Arc<PeerSet>>,
     /// Peers that wait for this machine's own check of the API server.
     questions: BTreeMap<OperationId, oneshot::Sender<PeerAnswer>>,
     last_question: u64,
@@ -138,9 +138,9 @@ impl<T: Tokens + 'static> Driver<T> {
         Ok(Self {
             state: State::new(start),
             inspector: begin.inspector,
-            hands: Arc::new(begin.hands),
+            executor: Arc::new(begin.executor),
             memory: begin.memory,
-            circle: begin.circle,
+            peer_set: begin.peer_set,
             questions: BTreeMap::new(),
             last_question: 0,
             machine: None,
@@ -161,13 +161,13 @@ impl<T: Tokens + 'static> Driver<T> {
     ) -> R {
         let mut look_at = Instant::now();
         let mut orders_end = false;
-        let circle = self.circle.clone();
-        let mut asked = match &circle {
-            Some(circle) => Some(circle.asked.lock().await),
+        let peer_set = self.peer_set.clone();
+        let mut asked = match &peer_set {
+            Some(peer_set) => Some(peer_set.asked.lock().await),
             None => None,
         };
-        if let Some(circle) = &circle {
-            self.answer(Event::PeersListed(circle.peers()));
+        if let Some(peer_set) = &peer_set {
+            self.answer(Event::PeersListed(peer_set.peers()));
         }
         loop {
             let wake = self.wake();
@@ -219,7 +219,7 @@ impl<T: Tokens + 'static> Driver<T> {
 
     /// The machine's state, if it has changed.
     fn look_at_machine(&mut self) -> Option<Event> {
-        let zone = self.circle.as_ref().and_then(|circle| circle.zone());
+        let zone = self.peer_set.as_ref().and_then(|peer_set| peer_set.zone());
         let machine = Machine { zone, ..self.inspector.machine() };
         if self.machine.as_ref() == Some(&machine) {
             return None;
@@ -295,9 +295,9 @@ impl<T: Tokens + 'static> Driver<T> {
     }
 
     fn check_api(&mut self, operation: OperationId, within: Span) {
-        let (inspector, circle) = (Arc::clone(&self.inspector), self.circle.clone());
+        let (inspector, peer_set) = (Arc::clone(&self.inspector), self.peer_set.clone());
         self.spawn(async move {
-            let silent = look(&inspector, circle.as_deref(), within).await;
+            let silent = look(&inspector, peer_set.as_deref(), within).await;
             let why = silent.as_ref().map(|unanswered| Arc::from(unanswered.why.as_str()));
             let event = Event::ApiChecked { operation, silent: why };
             Some(Inner::Both(event, Said::Api(silent)))
@@ -307,11 +307,11 @@ impl<T: Tokens + 'static> Driver<T> {
     /// Checks whether this machine reaches the API server, for peers that ask. No order to go down is ever in the API:
     /// the check reads only that it answers. Of many questions at one moment, one makes a check.
     fn read_orders(&mut self, operation: OperationId, within: Span) {
-        let (inspector, circle) = (Arc::clone(&self.inspector), self.circle.clone());
+        let (inspector, peer_set) = (Arc::clone(&self.inspector), self.peer_set.clone());
         self.spawn(async move {
-            let answers = match circle.as_ref().and_then(|circle| circle.saw_just_now()) {
+            let answers = match peer_set.as_ref().and_then(|peer_set| peer_set.saw_just_now()) {
                 Some(answers) => answers,
-                None => look(&inspector, circle.as_deref(), within).await.is_none(),
+                None => look(&inspector, peer_set.as_deref(), within).await.is_none(),
             };
             let orders = if answers { Ok(BTreeSet::new()) } else { Err("the API server is silent".into()) };
             Some(Inner::Event(Event::OrdersRead { operation, orders }))
@@ -319,24 +319,24 @@ impl<T: Tokens + 'static> Driver<T> {
     }
 
     fn ask_peers(&mut self, operation: OperationId, peers: Vec<NodeName>, within: Span) {
-        let Some(circle) = self.circle.clone() else { return };
+        let Some(peer_set) = self.peer_set.clone() else { return };
         for peer in peers {
-            let circle = Arc::clone(&circle);
+            let peer_set = Arc::clone(&peer_set);
             self.spawn(async move {
-                let answer = circle.ask(&peer, within.into()).await?;
+                let answer = peer_set.ask(&peer, within.into()).await?;
                 Some(Inner::Event(Event::PeerAnswered { operation, peer, answer }))
             });
         }
     }
 
     fn act(&mut self, operation: OperationId, verb: Verb, within: Span) {
-        let (hands, inspector) = (Arc::clone(&self.hands), Arc::clone(&self.inspector));
+        let (executor, inspector) = (Arc::clone(&self.executor), Arc::clone(&self.inspector));
         let sender = self.sender.clone();
         self.spawn(async move {
             let (lines, mut heard) = mpsc::channel(QUEUED);
             let acting = inspector.acts();
             let act = async {
-                let done = timeout(within.into(), hands.act(verb, &lines)).await;
+                let done = timeout(within.into(), executor.act(verb, &lines)).await;
                 drop(lines);
                 done
             };
@@ -374,7 +374,7 @@ impl<T: Tokens + 'static> Driver<T> {
 }
 
 /// Checks whether the API server answers. None when it does. Keeps the result for peers that ask.
-async fn look(inspector: &Inspector, circle: Option<&Circle>, within: Span) -> Option<Unanswered> {
+async fn look(inspector: &Inspector, peer_set: Option<&PeerSet>, within: Span) -> Option<Unanswered> {
     let silent = match timeout(within.into(), inspector.check_api()).await {
         Ok(Ok(_)) => None,
         Ok(Err(unanswered)) => Some(unanswered),
@@ -383,8 +383,8 @@ async fn look(inspector: &Inspector, circle: Option<&Circle>, within: Span) -> O
             Some(Unanswered { why, lasts: false })
         }
     };
-    if let Some(circle) = circle {
-        circle.saw(silent.is_none());
+    if let Some(peer_set) = peer_set {
+        peer_set.saw(silent.is_none());
     }
     silent
 }

@@ -8,14 +8,14 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use reveille_agent::effect::{Report, UNDONE};
-use reveille_agent::rejoin::Hold;
+use reveille_agent::rejoin::Blocker;
 use reveille_agent::{Event, Settings};
 use reveille_core::model::time::{Span, Time};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::driver::{Driver, Said};
-use crate::hands::Tokens;
+use crate::executor::Tokens;
 
 /// So many checks in a row were answered by an untrusted server: one server of several may be about to be replaced.
 const STRANGERS_MOST: u32 = 3;
@@ -26,7 +26,7 @@ pub enum Ended {
     /// The Node exists, is Ready, and has stayed so.
     Joined,
     /// The agent does nothing to this machine: the reason.
-    LeftAlone(Hold),
+    LeftAlone(Blocker),
     /// The server that answers is not the right API server, and waiting does not help.
     Stranger(String),
     /// All attempts failed: their number.
@@ -76,8 +76,8 @@ pub async fn join<T: Tokens + 'static>(
         match said {
             Said::Report(Report::Back) => ControlFlow::Break(Ended::Joined),
             Said::Report(Report::GaveUp(attempts)) => ControlFlow::Break(Ended::GaveUp(*attempts)),
-            Said::Report(Report::Holds(hold)) if !passes(*hold) => {
-                ControlFlow::Break(Ended::LeftAlone(*hold))
+            Said::Report(Report::Blocked(blocker)) if !passes(*blocker) => {
+                ControlFlow::Break(Ended::LeftAlone(*blocker))
             }
             _ => ControlFlow::Continue(()),
         }
@@ -88,19 +88,19 @@ pub async fn join<T: Tokens + 'static>(
 }
 
 /// True when the reason may end without an operator's action.
-const fn passes(hold: Hold) -> bool {
-    match hold {
-        Hold::NotProved(_)
-        | Hold::ClockWrong
-        | Hold::JoinUnderWay
-        | Hold::NeverJoined
-        | Hold::CannotTell
-        | Hold::NotLooked => true,
-        Hold::Leaving(_)
-        | Hold::ControlPlane
-        | Hold::NameTaken
-        | Hold::AnotherCluster
-        | Hold::AnotherClusterSilent => false,
+const fn passes(blocker: Blocker) -> bool {
+    match blocker {
+        Blocker::NotProved(_)
+        | Blocker::ClockWrong
+        | Blocker::JoinUnderWay
+        | Blocker::NeverJoined
+        | Blocker::CannotTell
+        | Blocker::NotLooked => true,
+        Blocker::Leaving(_)
+        | Blocker::ControlPlane
+        | Blocker::NameTaken
+        | Blocker::AnotherCluster
+        | Blocker::AnotherClusterSilent => false,
     }
 }
 
@@ -111,7 +111,7 @@ fn note(last: &mut String, said: &Said) {
         Said::Undone(_, why) | Said::MemoryFailed(why) => why.clone_into(last),
         // The reason of a verb that was not carried out was reported already.
         Said::Report(Report::Failed(_, UNDONE, _)) => {}
-        Said::Report(report @ (Report::Holds(_) | Report::Failed(..))) => *last = report.to_string(),
+        Said::Report(report @ (Report::Blocked(_) | Report::Failed(..))) => *last = report.to_string(),
         Said::Found(found) => {
             if let Some(awaits) = &found.awaits {
                 awaits.clone_into(last);

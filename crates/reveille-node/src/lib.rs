@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  files, /proc, sockets, units, the API server ──▶ probe ──▶ Facts ──▶ reveille_agent::checkup ──▶ what is wrong, in order
-//!  kubeadm, k3s, rke2, systemctl              ◀── hands ◀── Effect ◀── reveille_agent::State::step ◀── Event ◀── inspect
+//!  kubeadm, k3s, rke2, systemctl              ◀── executor ◀── Effect ◀── reveille_agent::State::step ◀── Event ◀── inspect
 //! ```
 //!
 //! Reading never changes the machine, never waits without a deadline, and never turns "the agent could not read it" into
@@ -18,7 +18,7 @@ pub mod discovery;
 pub mod distribution;
 pub mod driver;
 mod durable;
-pub mod hands;
+pub mod executor;
 pub mod identity;
 pub mod inspect;
 pub mod join;

@@ -277,10 +277,10 @@ impl Project {
     async fn read_quota(&self) -> Option<u32> {
         #[derive(Deserialize)]
         struct Body {
-            quota: Told,
+            quota: QuotaReply,
         }
         #[derive(Deserialize)]
-        struct Told {
+        struct QuotaReply {
             /// Negative: no limit.
             router_route: Option<i64>,
         }

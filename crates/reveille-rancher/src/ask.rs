@@ -1,10 +1,10 @@
-//! Every request that this crate can make, and the door that carries it.
+//! Every request that this crate can make, and the client that carries it.
 //!
-//! An [`Ask`] is one of a closed list; [`Ask::request`] spells it. The binary, which has the connections, implements [`Door`]:
-//! one for the management cluster, one for the cluster below it. `rights` lists what the asks need, and a test holds both against
-//! each other.
+//! An [`Ask`] is one of a closed list; [`Ask::request`] spells it. The binary, which has the connections, implements
+//! [`ApiClient`]: one for the management cluster, one for the cluster below it. `rights` lists what the asks need, and a test
+//! holds both against each other.
 //!
-//! The door gives each request a deadline and a bound, keeps the credentials, and says "not there" only when the API server
+//! The client gives each request a deadline and a bound, keeps the credentials, and says "not there" only when the API server
 //! itself says so of the very object. Nothing is repeated here.
 
 use reveille_core::model::id::NodeName;
@@ -78,7 +78,7 @@ pub struct Refused {
 }
 
 /// A way to an API server.
-pub trait Door {
+pub trait ApiClient {
     /// Carries a request there and its answer back, within a deadline.
     fn send(&self, request: Request) -> impl Future<Output = Result<Given, Refused>>;
 }

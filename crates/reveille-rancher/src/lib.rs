@@ -1,7 +1,7 @@
 //! Rancher as one more adapter: it reads Rancher's records of nodes, judges them, and repairs them in the one safe order.
 //!
 //! ```text
-//!  Ask ─▶ a door to an API server ─▶ bytes ─▶ doc ─▶ model ─▶ Sample ─▶ judge ─▶ Finding, Comparison
+//!  Ask ─▶ a client to an API server ─▶ bytes ─▶ doc ─▶ model ─▶ Sample ─▶ judge ─▶ Finding, Comparison
 //!         (the binary has it)                                   └─▶ modern ─▶ MachineState
 //! ```
 //!
@@ -11,8 +11,9 @@
 //!
 //! # What it does not do
 //!
-//! It opens no connection and reads no clock: the caller has a door to an API server ([`ask::Door`]) and passes the time. Secrets
-//! have no field in any type of it: keys and plans within records are passed over unread.
+//! It opens no connection and reads no clock: the caller has a client to an API server ([`ask::ApiClient`])
+//! and passes the time. Secrets have no field in any type of it: keys and plans within records are passed
+//! over unread.
 
 pub mod ask;
 mod doc;

@@ -16,7 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
-use crate::ask::{Ask, Door};
+use crate::ask::{ApiClient, Ask};
 use crate::doc::{self, ConditionDoc, Meta};
 use crate::model::{Condition, Conditions, Unread, UnreadKind};
 use crate::reading;
@@ -182,7 +182,7 @@ struct Read {
 /// # Errors
 /// When machines cannot be read. An API server without such machines has none, which is no error.
 pub async fn machines(
-    management: &impl Door,
+    management: &impl ApiClient,
     with_plans: bool,
 ) -> Result<(Vec<MachineState>, Vec<Unread>), Unread> {
     let decode = |text: &str| serde_json::from_str::<MachineDoc>(text).map(|doc| Some(read(doc)));

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  clusters ─▶ for each: Nodes ─▶ agent pods ─▶ records            what is missing stays missing, with the reason
-//!              (downstream, where there is a door)
+//!              (downstream, where there is a client)
 //! ```
 //!
 //! Nodes are read before records. A machine that joins meanwhile then has a record without a Node that we saw, and no finding
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::ask::{Ask, Door, Given, Refused};
+use crate::ask::{ApiClient, Ask, Given, Refused};
 use crate::doc::{ClusterDoc, Meta, NodeDoc, PodDoc, RecordDoc};
 use crate::model::{AgentPod, Cluster, ClusterId, Node, Record, Sample, Unread, UnreadKind};
 use crate::rights;
@@ -57,14 +57,14 @@ pub struct Listed<T> {
 /// # Errors
 /// When any page of it cannot be read, or it has too many.
 pub(crate) async fn list<T>(
-    door: &impl Door,
+    client: &impl ApiClient,
     ask: &Ask,
     decode: impl Fn(&str) -> serde_json::Result<Option<T>>,
 ) -> Result<Listed<T>, Unread> {
     let mut listed = Listed { items: Vec::new(), garbled: Vec::new(), server_now: None };
     let mut next: Option<String> = None;
     for _ in 0..PAGES_MAX {
-        let given = send(door, ask, next.as_deref()).await.map_err(|refused| unread(ask, &refused))?;
+        let given = send(client, ask, next.as_deref()).await.map_err(|refused| unread(ask, &refused))?;
         listed.server_now = given.date.as_deref().and_then(ServerTime::of_header).or(listed.server_now);
         let page: List<'_> = serde_json::from_slice(&given.body).map_err(|error| Unread {
             what: ask.words(),
@@ -92,11 +92,11 @@ pub(crate) async fn list<T>(
 
 /// Reads one thing; `None` when the API server itself says that it is not there.
 pub(crate) async fn one<T>(
-    door: &impl Door,
+    client: &impl ApiClient,
     ask: &Ask,
     decode: impl Fn(&str) -> serde_json::Result<T>,
 ) -> Result<(Option<T>, Option<ServerTime>), Unread> {
-    match send(door, ask, None).await {
+    match send(client, ask, None).await {
         Ok(given) => {
             let garbled = || {
                 let why = "the answer cannot be read".to_owned();
@@ -111,12 +111,12 @@ pub(crate) async fn one<T>(
     }
 }
 
-async fn send(door: &impl Door, ask: &Ask, next: Option<&str>) -> Result<Given, Refused> {
+async fn send(client: &impl ApiClient, ask: &Ask, next: Option<&str>) -> Result<Given, Refused> {
     let Some(request) = ask.request(next) else {
         let cause = "a name in it is none that Kubernetes allows".to_owned();
         return Err(Refused { cause, missing: false, code: None, may_have_happened: false });
     };
-    door.send(request).await
+    client.send(request).await
 }
 
 fn unread(ask: &Ask, refused: &Refused) -> Unread {
@@ -133,7 +133,7 @@ fn unread(ask: &Ask, refused: &Refused) -> Unread {
 /// # Errors
 /// When they cannot all be read.
 pub async fn clusters(
-    management: &impl Door,
+    management: &impl ApiClient,
 ) -> Result<(BTreeMap<ClusterId, Cluster>, Option<ServerTime>), Unread> {
     let decode = |text: &str| serde_json::from_str(text).map(|doc: ClusterDoc| Some(doc.noun()));
     let listed = list(management, &Ask::Clusters, decode).await?;
@@ -150,25 +150,25 @@ pub async fn clusters(
 /// # Errors
 /// When it cannot be told.
 pub async fn cluster(
-    management: &impl Door,
+    management: &impl ApiClient,
     id: &ClusterId,
 ) -> Result<(Option<Cluster>, Option<ServerTime>), Unread> {
     let decode = |text: &str| serde_json::from_str(text).map(ClusterDoc::noun);
     one(management, &Ask::Cluster(id.clone()), decode).await
 }
 
-/// A look at one cluster, through its own API server as well where there is a door to it.
+/// A look at one cluster, through its own API server as well where there is a client to it.
 pub async fn sample(
-    management: &impl Door,
-    downstream: Option<&impl Door>,
+    management: &impl ApiClient,
+    downstream: Option<&impl ApiClient>,
     cluster: Cluster,
     server_now: Option<ServerTime>,
 ) -> Sample {
     let mut sample = Sample { server_now, ..Sample::default() };
     match downstream {
-        Some(door) => {
-            sample.nodes = kept(nodes(door).await, &mut sample.unread);
-            sample.pods = kept(pods(door).await, &mut sample.unread);
+        Some(client) => {
+            sample.nodes = kept(nodes(client).await, &mut sample.unread);
+            sample.pods = kept(pods(client).await, &mut sample.unread);
         }
         None => sample.unread.push(Unread {
             what: "list nodes".to_owned(),
@@ -198,16 +198,16 @@ pub async fn sample(
 
 type NodesByName = BTreeMap<reveille_core::model::id::NodeName, Node>;
 
-async fn nodes(door: &impl Door) -> Result<NodesByName, Unread> {
+async fn nodes(client: &impl ApiClient) -> Result<NodesByName, Unread> {
     let decode = |text: &str| serde_json::from_str(text).map(|doc: NodeDoc| Some(doc.noun()));
-    let listed = list(door, &Ask::Nodes, decode).await?;
+    let listed = list(client, &Ask::Nodes, decode).await?;
     whole(&listed, &Ask::Nodes)?;
     Ok(listed.items.into_iter().map(|node| (node.name.clone(), node)).collect())
 }
 
-async fn pods(door: &impl Door) -> Result<BTreeMap<String, AgentPod>, Unread> {
+async fn pods(client: &impl ApiClient) -> Result<BTreeMap<String, AgentPod>, Unread> {
     let decode = |text: &str| serde_json::from_str(text).map(PodDoc::agent);
-    let listed = list(door, &Ask::Pods, decode).await?;
+    let listed = list(client, &Ask::Pods, decode).await?;
     whole(&listed, &Ask::Pods)?;
     Ok(listed.items.into_iter().map(|pod| (pod.name.clone(), pod)).collect())
 }

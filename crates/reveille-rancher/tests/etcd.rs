@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use futures::executor::block_on;
-use reveille_rancher::ask::{Door, Given, Refused, Request};
+use reveille_rancher::ask::{ApiClient, Given, Refused, Request};
 use reveille_rancher::repair::Outcome;
 use reveille_rancher::repair::etcd::{members, remove};
 use serde_json::{Value, json};
@@ -105,7 +105,7 @@ impl World {
         }
     }
 
-    fn doors(self) -> (Vec<Endpoint>, Rc<RefCell<Self>>) {
+    fn clients(self) -> (Vec<Endpoint>, Rc<RefCell<Self>>) {
         let world = Rc::new(RefCell::new(self));
         (IDS.map(|(id, _)| Endpoint(id, Rc::clone(&world))).into(), world)
     }
@@ -117,7 +117,7 @@ fn lost(why: &str) -> Refused {
 
 struct Endpoint(u64, Rc<RefCell<World>>);
 
-impl Door for Endpoint {
+impl ApiClient for Endpoint {
     async fn send(&self, request: Request) -> Result<Given, Refused> {
         let body = serde_json::from_slice(request.body.as_deref().unwrap()).unwrap();
         let value = self.1.borrow_mut().answer(self.0, &request.target, &body)?;
@@ -127,8 +127,8 @@ impl Door for Endpoint {
 
 #[test]
 fn members_are_told_with_their_places_and_the_one_that_leads() {
-    let (doors, world) = World::of_three().doors();
-    let all = block_on(members(&doors)).unwrap();
+    let (clients, world) = World::of_three().clients();
+    let all = block_on(members(&clients)).unwrap();
     assert_eq!(all.iter().map(|member| member.id.as_str()).collect::<Vec<_>>(), IDS.map(|(_, id)| id));
     assert_eq!(all[0].name, "etcd-cp-1");
     assert!(all[0].hosts.contains("10.0.0.1"));
@@ -152,13 +152,13 @@ fn a_member_is_well_only_where_it_says_so_itself() {
         let mut world = World::of_three();
         world.leader = IDS[0].0;
         spoil(&mut world);
-        let all = block_on(members(&world.doors().0)).unwrap();
+        let all = block_on(members(&world.clients().0)).unwrap();
         assert!(all[0].healthy && all[1].healthy && !all[2].healthy, "{expected}: {all:?}");
         assert!(all[2].unwell.contains(expected), "{all:?}");
     }
     let mut world = World::of_three();
     world.behind = (7, 5_000);
-    assert!(block_on(members(&world.doors().0)).unwrap()[2].healthy, "etcd itself takes writes there");
+    assert!(block_on(members(&world.clients().0)).unwrap()[2].healthy, "etcd itself takes writes there");
 }
 
 #[test]
@@ -172,15 +172,15 @@ fn members_that_contradict_each_other_are_no_answer() {
     for (spoil, expected) in table {
         let mut world = World::of_three();
         spoil(&mut world);
-        let why = block_on(members(&world.doors().0)).unwrap_err().why;
+        let why = block_on(members(&world.clients().0)).unwrap_err().why;
         assert!(why.contains(expected), "{why}");
     }
 }
 
 #[test]
 fn who_leads_hands_over_and_another_is_asked_to_remove_it() {
-    let (doors, world) = World::of_three().doors();
-    assert_eq!(block_on(remove(&doors, "7")), Outcome::Accepted);
+    let (clients, world) = World::of_three().clients();
+    assert_eq!(block_on(remove(&clients, "7")), Outcome::Accepted);
     let world = world.borrow();
     assert_eq!(world.members, [IDS[0].0, IDS[1].0]);
     let writes: Vec<(u64, &str)> = (world.asked.iter())
@@ -202,8 +202,8 @@ fn etcd_member_is_not_removed_without_healthy_quorum() {
     for (spoil, expected) in table {
         let mut world = World::of_three();
         spoil(&mut world);
-        let (doors, world) = world.doors();
-        let Outcome::Failed { why } = block_on(remove(&doors, "7")) else { panic!("{expected}") };
+        let (clients, world) = world.clients();
+        let Outcome::Failed { why } = block_on(remove(&clients, "7")) else { panic!("{expected}") };
         assert!(why.contains(expected), "{why}");
         assert!(!world.borrow().asked.iter().any(|(_, target, _)| target.ends_with("remove")), "{expected}");
     }
@@ -221,12 +221,12 @@ fn an_answer_says_no_more_than_it_does() {
     ] {
         let mut world = World::of_three();
         world.refuses = Some(answer);
-        assert_eq!(block_on(remove(&world.doors().0, "7")), expected);
+        assert_eq!(block_on(remove(&world.clients().0, "7")), expected);
     }
     let mut world = World::of_three();
     world.loses_answer = true;
-    let (doors, world) = world.doors();
-    assert!(matches!(block_on(remove(&doors, "7")), Outcome::Unknown { .. }));
+    let (clients, world) = world.clients();
+    assert!(matches!(block_on(remove(&clients, "7")), Outcome::Unknown { .. }));
     assert_eq!(world.borrow().members.len(), 2);
-    assert_eq!(block_on(remove(&doors, "7")), Outcome::AlreadySo, "looked for first, and not there");
+    assert_eq!(block_on(remove(&clients, "7")), Outcome::AlreadySo, "looked for first, and not there");
 }

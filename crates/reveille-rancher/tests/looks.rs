@@ -1,4 +1,4 @@
-//! A look through doors to API servers in this process: pages, refusals, what may be read, and what never is.
+//! A look through clients to API servers in this process: pages, refusals, what may be read, and what never is.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 

@@ -1,5 +1,5 @@
 //! The ledger keeps on a local disk what one process must not forget. The pauses that operators set lie beside it.
-//! Recordings are a second kind of file ([`tape`]); no decision depends on them.
+//! Recordings are a second kind of file ([`recording`]); no decision depends on them.
 //!
 //! ```text
 //!  DIR/ledger/lock              who holds it, and when it was last alive
@@ -30,10 +30,10 @@ mod line;
 mod lock;
 mod pauses;
 mod reading;
+pub mod recording;
 mod repair;
 mod segment;
 mod store;
-pub mod tape;
 
 #[cfg(test)]
 mod memory_disk;

@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use reveille_record::tape::{TapeConfig, TapeReader, TapeWriter};
+use reveille_record::recording::{RecordingConfig, RecordingReader, RecordingWriter};
 use reveille_record::{Config, Holder, Ledger, RotateError, SyncError, read_only};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -111,22 +111,22 @@ fn full_file_system_refuses_whole_batch_and_later_ones_succeed() {
 
 /// Runs only in the child; in an ordinary test run it does nothing.
 #[test]
-fn child_that_fills_a_tape() {
+fn child_that_fills_a_recording() {
     let Some(root) = std::env::var_os(STATE) else { return };
-    let config = TapeConfig { frame_bytes_max: 4 << 10, ..TapeConfig::STANDARD };
-    let mut tape = TapeWriter::create(Path::new(&root), "run", config).unwrap();
+    let config = RecordingConfig { frame_bytes_max: 4 << 10, ..RecordingConfig::STANDARD };
+    let mut recording = RecordingWriter::create(Path::new(&root), "run", config).unwrap();
     let mut number = 0_u64;
     let error = loop {
         // Hardly two of these lines are alike, so they stay large after compression.
         number += 1;
         let noise: String =
             (1..40).map(|n| format!("{:x}", (number * 64 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
-        if let Err(error) = tape.append(format!("{{\"n\":{number},\"x\":\"{noise}\"}}").as_bytes()) {
+        if let Err(error) = recording.append(format!("{{\"n\":{number},\"x\":\"{noise}\"}}").as_bytes()) {
             break error;
         }
         assert!(number < 100_000, "the disk never became full");
     };
-    tape.stop(&error.to_string());
+    recording.stop(&error.to_string());
     println!("\nkept {number}");
 }
 
@@ -136,12 +136,12 @@ fn recording_on_full_disk_ends_with_whole_frame_and_notice() {
     let output = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -S -f 64; exec \"$@\"", "sh"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "child_that_fills_a_tape", "--nocapture"])
+        .args(["--exact", "child_that_fills_a_recording", "--nocapture"])
         .env(STATE, root.path())
         .output()
         .unwrap();
     check(&output);
-    let mut reader = TapeReader::open(&root.path().join("run")).unwrap();
+    let mut reader = RecordingReader::open(&root.path().join("run")).unwrap();
     let mut lines = 0;
     while reader.next_line().unwrap().is_some() {
         lines += 1;

@@ -45,7 +45,7 @@ Z2MLsJszR7fUKxNus5CJN8i/28r5q4p7TA==
 
 /// How often an invitation was used, as the server remembers it.
 async fn uses(site: &Site) -> u32 {
-    let counted = site.hand.view(|registry, _| registry.book().invitations().map(|it| it.uses).sum());
+    let counted = site.hand.view(|registry, _| registry.index().invitations().map(|it| it.uses).sum());
     counted.await.unwrap()
 }
 

@@ -13,7 +13,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use reveille_agent::model::PeerAnswer;
 use reveille_core::model::id::NodeName;
 use reveille_node::link::Keyring;
-use reveille_node::peers::{Circle, Listener};
+use reveille_node::peers::{Listener, PeerSet};
 use reveille_wire::agent::frame::Peer;
 use reveille_wire::agent::peer::REQUEST;
 use reveille_wire::agent::text::{List, Word};
@@ -33,7 +33,7 @@ const PROTOCOL: &[u8] = b"reveille-peer/1";
 struct Machine {
     folder: TempDir,
     keyring: Keyring,
-    circle: Arc<Circle>,
+    peer_set: Arc<PeerSet>,
 }
 
 impl Machine {
@@ -42,29 +42,29 @@ impl Machine {
         let (credential, kept) = site.enrol(&invited.token, &who(number)).await.unwrap();
         let folder = TempDir::new().unwrap();
         let keyring = Keyring::keep(&folder.path().join("link"), credential, kept).unwrap();
-        let circle = Arc::new(Circle::remembering(folder.path(), None));
-        circle.shows(&keyring);
-        Self { folder, keyring, circle }
+        let peer_set = Arc::new(PeerSet::remembering(folder.path(), None));
+        peer_set.shows(&keyring);
+        Self { folder, keyring, peer_set }
     }
 
     /// Opens the agent's listener.
     async fn opens(&self) -> SocketAddr {
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let at = listener.address().unwrap();
-        tokio::spawn(listener.run(Arc::clone(&self.circle)));
+        tokio::spawn(listener.run(Arc::clone(&self.peer_set)));
         at
     }
 
     /// Tells this machine that the machine `of` answers at `at`, and asks it.
     async fn asks(&self, of: &Self, at: SocketAddr) -> Option<PeerAnswer> {
-        self.circle.know(&[Peer {
+        self.peer_set.know(&[Peer {
             machine: of.keyring.kept.machine.clone(),
             node_name: "w".into(),
             zone: None,
             addresses: List::default(),
             answers_at: Some(Word::cut(&at.to_string())),
         }]);
-        self.circle.ask(&NodeName::from("w"), Duration::from_secs(20)).await
+        self.peer_set.ask(&NodeName::from("w"), Duration::from_secs(20)).await
     }
 
     fn shown(&self) -> Shown {
@@ -169,11 +169,11 @@ async fn peer_of_the_same_server_gets_the_sighting_and_its_age() {
     let (one, two) = (Machine::new(&site, 1).await, Machine::new(&site, 2).await);
     let at = two.opens().await;
     assert_eq!(one.asks(&two, at).await, Some(PeerAnswer::LostToo), "who has not looked reaches nothing");
-    two.circle.saw(true);
+    two.peer_set.saw(true);
     assert_eq!(one.asks(&two, at).await, Some(PeerAnswer::NoOrder));
     let answer = gets(at, Some(one.shown()), TLS13, REQUEST).await;
     assert!(answer.ends_with("\r\n\r\n{\"api\":\"answers\",\"age_s\":0}"), "{answer}");
-    two.circle.saw(false);
+    two.peer_set.saw(false);
     assert_eq!(one.asks(&two, at).await, Some(PeerAnswer::LostToo));
     site.end().await;
 }
@@ -182,7 +182,7 @@ async fn peer_of_the_same_server_gets_the_sighting_and_its_age() {
 async fn peer_without_a_certificate_of_our_authority_gets_no_answer() {
     let (site, other) = (site().await, support::site().await);
     let (one, of_another) = (Machine::new(&site, 1).await, Machine::new(&other, 1).await);
-    one.circle.saw(true);
+    one.peer_set.saw(true);
     let at = one.opens().await;
     let authority = one.shown().0.remove(1);
     for (why, shown) in [
@@ -206,7 +206,7 @@ async fn peer_without_a_certificate_of_our_authority_gets_no_answer() {
 async fn oversized_malformed_or_slow_request_blocks_no_later_peer() {
     let site = site().await;
     let one = Machine::new(&site, 1).await;
-    one.circle.saw(true);
+    one.peer_set.saw(true);
     let at = one.opens().await;
     let long = [b"GET /v1/api HTTP/1.1\r\nhost: ".to_vec(), vec![b'x'; 1 << 20]].concat();
     for bytes in [&long[..], &[0; 4096], &REQUEST.to_ascii_lowercase()] {

@@ -12,7 +12,7 @@ mod support;
 use std::net::SocketAddr;
 
 use agent::Running;
-use cluster::{Cluster, Door};
+use cluster::{ApiServer, Cluster};
 use reveille_node::agent::Setup;
 use reveille_node::link::Keyring;
 use reveille_registrar::registry::Settings;
@@ -39,7 +39,7 @@ async fn on_one_host() -> Site {
 
 struct Three {
     site: Site,
-    doors: Vec<Door>,
+    api_servers: Vec<ApiServer>,
     agents: Vec<Running>,
     at: Vec<SocketAddr>,
 }
@@ -47,21 +47,21 @@ struct Three {
 impl Three {
     async fn new() -> Self {
         let (site, cluster) = (on_one_host().await, Cluster::new());
-        let (mut doors, mut agents, mut at) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut api_servers, mut agents, mut at) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..3 {
-            let (door, address) = (cluster.door().await, port());
+            let (api_server, address) = (cluster.api_server().await, port());
             let machine = agent::machine(number as u32, &[]);
             let invited = site.invite(|_| {}).await;
             let setup = setup(&site, &machine, address, Some(invited.token.clone()));
             // The test orders no join: it is about how an agent inspects its join.
-            cluster.has_joined(&door, &setup.folder, &format!("w-{number}"));
+            cluster.has_joined(&api_server, &setup.folder, &format!("w-{number}"));
             let mut running = agent::run(setup, machine);
             running.says_all(&["Up {", "api: Answers"]).await;
-            doors.push(door);
+            api_servers.push(api_server);
             agents.push(running);
             at.push(address);
         }
-        Self { site, doors, agents, at }
+        Self { site, api_servers, agents, at }
     }
 
     /// Each agent restarts, and is told about the two others, which are running.
@@ -81,12 +81,12 @@ impl Three {
 #[tokio::test]
 async fn api_server_loss_is_local_for_one_machine_and_outage_for_all() {
     let mut three = Three::new().await.again().await;
-    three.doors[0].set(false);
+    three.api_servers[0].set(false);
     three.agents[0].says("api: LostHere").await;
-    three.doors[0].set(true);
+    three.api_servers[0].set(true);
     three.agents[0].says("api: Answers").await;
-    for door in &three.doors {
-        door.set(false);
+    for api_server in &three.api_servers {
+        api_server.set(false);
     }
     for agent in &mut three.agents {
         agent.says("api: LostByAll").await;
@@ -103,10 +103,10 @@ async fn restarted_agent_asks_peers_while_the_server_is_away() {
     three.site.end().await;
     let mut first = agent::run(setup, machine);
     first.says("api: Answers").await;
-    three.doors[0].set(false);
+    three.api_servers[0].set(false);
     first.says("api: LostHere").await;
-    for door in &three.doors {
-        door.set(false);
+    for api_server in &three.api_servers {
+        api_server.set(false);
     }
     first.says("api: LostByAll").await;
 }

@@ -57,23 +57,23 @@ fn another(server: &str, pin: &str) -> Template {
 /// before, or with another one that was written meanwhile.
 async fn readmitted(another_plan: bool) {
     let (site, cluster) = (site().await, Cluster::new());
-    let door = cluster.door().await;
+    let api_server = cluster.api_server().await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);
     let invited = Some(invited.token.clone());
     let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
     let folder = setup.folder.clone();
-    let (shelf, plan) = cluster.has_joined(&door, &folder, "w-1");
+    let (shelf, plan) = cluster.has_joined(&api_server, &folder, "w-1");
     let mut running = agent::run(setup, machine);
     running.says("Up {").await;
     let machine = running.stopped().await;
     let memory = MemoryFile::within(&folder);
     memory.write(&Memory { leaving: Some(Leaving::Removed), ..Memory::default() }).unwrap();
     if another_plan {
-        site.planned(another(&door.address, &cluster.pin())).await;
+        site.planned(another(&api_server.address, &cluster.pin())).await;
     }
     // The machine's API server does not answer, so the missing Node proves nothing.
-    door.set(false);
+    api_server.set(false);
     let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, None) };
     let running = agent::run(setup, machine);
     let forgets = async {
@@ -97,15 +97,15 @@ async fn readmitted_machine_forgets_its_removal_under_old_or_new_plan() {
 #[tokio::test]
 async fn plan_with_an_impossible_join_leaves_the_old_plan_on_disk() {
     let (site, cluster) = (site().await, Cluster::new());
-    let door = cluster.door().await;
+    let api_server = cluster.api_server().await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);
     let invited = Some(invited.token.clone());
     let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
-    let (shelf, plan) = cluster.has_joined(&door, &setup.folder, "w-1");
+    let (shelf, plan) = cluster.has_joined(&api_server, &setup.folder, "w-1");
     let mut running = agent::run(setup, machine);
     running.says("api: Answers").await;
-    site.planned(another(&door.address, "sha256:00")).await;
+    site.planned(another(&api_server.address, "sha256:00")).await;
     running.says("join cannot be meant").await;
     assert_eq!(shelf.read().unwrap().unwrap().checksum, plan.checksum);
     drop(running);
@@ -131,8 +131,8 @@ async fn agent_without_a_usable_plan_reports_its_machine_as_leaving() {
                     break account;
                 }
             };
-            let hold = account.and_then(|account| account.hold).unwrap();
-            assert_eq!(hold.kind.as_str(), "leaving");
+            let blocker = account.and_then(|account| account.blocker).unwrap();
+            assert_eq!(blocker.kind.as_str(), "leaving");
         }
     };
     tokio::time::timeout(Duration::from_secs(60), hearing).await.unwrap();

@@ -45,13 +45,13 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 #[tokio::test]
 async fn agent_keeps_machine_plan_and_reasons_after_a_reboot() {
     let (mut site, cluster) = (site().await, Cluster::new());
-    let door = cluster.door().await;
+    let api_server = cluster.api_server().await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[("/run/reveille/left", "of this boot")]);
     let invited = Some(invited.token.clone());
     let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
     let folder = setup.folder.clone();
-    cluster.has_joined(&door, &folder, "w-1");
+    cluster.has_joined(&api_server, &folder, "w-1");
     let mut running = agent::run(setup, machine);
     running.says_all(&["Up {", "api: Answers"]).await;
     let (before, joined) = arrival(&mut site).await;
@@ -70,7 +70,7 @@ async fn agent_keeps_machine_plan_and_reasons_after_a_reboot() {
     let root = reveille_node::root::Root::new(machine.path());
     std::fs::write(root.at("/proc/sys/kernel/random/boot_id"), "boot-of-tomorrow\n").unwrap();
     std::fs::remove_dir_all(root.at("/run")).unwrap();
-    door.set(false);
+    api_server.set(false);
     let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, None) };
     let mut running = agent::run(setup, machine);
     let (after, joined) = arrival(&mut site).await;
@@ -102,7 +102,7 @@ async fn reports_count_after_a_clock_that_was_ahead_is_corrected() {
     let report = StageReport { seq: ahead, stage, step, attempts: 0, error: None, stamp: "".into() };
     session.say(AgentFrame::Stage(report)).await.unwrap();
     let kept = async || {
-        let look = site.hand.view(|registry, _| registry.book().machines().next().unwrap().reports_kept);
+        let look = site.hand.view(|registry, _| registry.index().machines().next().unwrap().reports_kept);
         tokio::time::sleep(Duration::from_millis(100)).await;
         look.await.unwrap()
     };

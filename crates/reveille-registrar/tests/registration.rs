@@ -299,7 +299,7 @@ async fn poll_abandoned_while_the_registry_is_busy_loses_no_frame() {
     busy.await.unwrap().unwrap();
     let kept = async || {
         let look = site.hand.view(|registry, _| {
-            let machine = registry.book().machines().next().unwrap();
+            let machine = registry.index().machines().next().unwrap();
             let stages: Vec<Stage> = machine.trace.legs().map(|(stage, _)| stage).collect();
             (machine.reports_kept, stages)
         });

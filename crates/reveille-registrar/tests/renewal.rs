@@ -65,7 +65,8 @@ async fn a_next_key_that_cannot_be_kept_is_not_shown_to_the_server() {
     let (_, keyring, link) = enrolled_at(&site, folder.path(), now).await;
     fs::create_dir(link.join("renewing.pem.new")).unwrap();
     keyring.renewed(&site.link, now).await.unwrap_err();
-    let offered = site.hand.view(|registry, _| registry.book().machines().any(|it| !it.next_keys.is_empty()));
+    let offered =
+        site.hand.view(|registry, _| registry.index().machines().any(|it| !it.next_keys.is_empty()));
     assert!(!offered.await.unwrap());
     site.end().await;
 }
@@ -100,7 +101,7 @@ async fn agent_begins_a_session_with_its_renewed_key_at_once() {
     running.says("Up {").await;
     let keys = || {
         site.hand.view(|registry, _| {
-            let known = registry.book().machines().next().unwrap();
+            let known = registry.index().machines().next().unwrap();
             (known.key, known.next_keys.len())
         })
     };

@@ -12,7 +12,7 @@ use reveille_core::model::time::Span;
 use reveille_node::link::Session;
 use reveille_registrar::registry::{Event, Plans, Removal, Settings};
 use reveille_registrar::server::admin::Ask;
-use reveille_registrar::server::{Limits, Mint};
+use reveille_registrar::server::{Limits, TokenRequest};
 use reveille_wire::agent::frame::Heartbeat;
 use reveille_wire::agent::{AgentFrame, Secret, ServerFrame};
 use support::template;
@@ -20,13 +20,16 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 /// Makes distinct tokens, each after a delay. Returns those that it was told to delete.
-fn mint(mut mints: mpsc::Receiver<Mint>, slow: Duration) -> mpsc::UnboundedReceiver<String> {
+fn issue(
+    mut token_requests: mpsc::Receiver<TokenRequest>,
+    slow: Duration,
+) -> mpsc::UnboundedReceiver<String> {
     let (dropped, out) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut number = 0;
-        while let Some(mint) = mints.recv().await {
-            match mint {
-                Mint::Make { reply, .. } => {
+        while let Some(request) = token_requests.recv().await {
+            match request {
+                TokenRequest::Make { reply, .. } => {
                     number += 1;
                     let token = Secret::new(&format!("tok{number:03}.0123456789abcdef"));
                     tokio::spawn(async move {
@@ -34,7 +37,7 @@ fn mint(mut mints: mpsc::Receiver<Mint>, slow: Duration) -> mpsc::UnboundedRecei
                         drop(reply.send(Ok(token)));
                     });
                 }
-                Mint::Drop { token, .. } => drop(dropped.send(token.expose().to_owned())),
+                TokenRequest::Drop { token, .. } => drop(dropped.send(token.expose().to_owned())),
             }
         }
     });
@@ -61,8 +64,8 @@ async fn removed_machine_loses_every_token_that_it_was_given() {
     let cases = [("replaced", replaced, 0, 2), ("raced for", Settings::default(), 40, usize::MAX)];
     for (what, settings, toggles, most) in cases {
         let directory = tempfile::TempDir::new().unwrap();
-        let (site, mints) = support::site_that_mints(directory, settings, Limits::default()).await;
-        let mut dropped = mint(mints, Duration::from_millis(20));
+        let (site, token_requests) = support::site_that_mints(directory, settings, Limits::default()).await;
+        let mut dropped = issue(token_requests, Duration::from_millis(20));
         let plans =
             BTreeMap::from([(("prod".into(), "workers".into()), template("10.0.0.1:6443", "sha256:00"))]);
         site.hand.say(Event::PlansRead(Plans(plans))).await.unwrap();

@@ -1,7 +1,7 @@
 //! This example measures what a recording of a quiet fleet costs: bytes for a day and microseconds for each event.
 //!
 //! The example makes the events itself, so that it measures only the writing. It encodes and compresses each step and
-//! writes it to a tape in a temporary folder, which it flushes as often as the recorder does. `--example recording_cost
+//! writes it to a recording in a temporary folder, which it flushes as often as the recorder does. `--example recording_cost
 //! -- HOURS MACHINES…`
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortSt
 use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::{Node, NodeIntent, Provider, Ready};
 use reveille_core::model::time::Time;
-use reveille_record::tape::{TapeConfig, TapeWriter};
+use reveille_record::recording::{RecordingConfig, RecordingWriter};
 use reveille_wire::recording::Writer;
 
 const BEGIN_MS: i64 = 1_792_400_400_000;
@@ -154,7 +154,7 @@ impl Fleet {
 
 fn measure(hours: u64, machines: usize) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let mut tape = TapeWriter::create(folder.path(), "run", TapeConfig::STANDARD)?;
+    let mut recording = RecordingWriter::create(folder.path(), "run", RecordingConfig::STANDARD)?;
     let mut fleet = Fleet::new(machines)?;
     let mut writer = Writer::default();
     let (mut spent, mut events, mut text_bytes) = (Duration::ZERO, 0_u32, 0_u64);
@@ -166,29 +166,29 @@ fn measure(hours: u64, machines: usize) -> Result<(), Box<dyn Error>> {
             let effects = if matches!(event, Event::Tick) { &wake[..] } else { &[] };
             let began = Instant::now();
             let line = writer.step(at, &event, effects)?;
-            tape.append(&line)?;
+            recording.append(&line)?;
             spent += began.elapsed();
             events += 1;
             text_bytes += line.len() as u64 + 1;
         }
         if second.is_multiple_of(5) {
             let began = Instant::now();
-            tape.flush()?;
+            recording.flush()?;
             spent += began.elapsed();
         }
         if second == 0 {
-            first_bytes = tape.bytes();
+            first_bytes = recording.bytes();
         }
     }
-    let day = (tape.bytes() - first_bytes) * 24 / hours;
+    let day = (recording.bytes() - first_bytes) * 24 / hours;
     println!(
         "{machines} machines, {hours} h: {events} events, {:.1} us each; first look {first_bytes} bytes, then {day} bytes a day \
          ({:.1} MB of text compressed {:.0} times)",
         spent.as_secs_f64() * 1e6 / f64::from(events),
         text_bytes as f64 / 1e6,
-        text_bytes as f64 / tape.bytes() as f64,
+        text_bytes as f64 / recording.bytes() as f64,
     );
-    tape.end()?;
+    recording.end()?;
     Ok(())
 }
 

@@ -28,8 +28,8 @@ use reveille_wire::report::{
     HotRate, HotReport, HotSuspect, HotValue, HotVerdict, In, IncidentReport, IncidentsReport,
     LogFindingReport, LogLineReport, LogReport, MachineReport, NextReport, PauseReport, PlanHeldReport,
     PlanReport, PlanSummary, PressureReport, RancherDifferenceReport, RancherEvidenceReport,
-    RancherFindingReport, RancherLookReport, RancherTroubleReport, Report, RollReport, RollSummary,
-    SourceReport, StageReport, StageState, TriedReport, WaitReport, WhyReport, key_text,
+    RancherFindingReport, RancherRecordsReport, RancherTroubleReport, Report, SourceReport, StageReport,
+    StageState, StatusReport, StatusSummary, TriedReport, WaitReport, WhyReport, key_text,
 };
 
 const NOW: Time = Time::from_ms(1_792_401_133_042);
@@ -141,17 +141,17 @@ fn tried() -> Vec<TriedReport> {
     vec![TriedReport { repair: "membership".into(), requested: 3, verified: 2 }]
 }
 
-fn roll() -> Report {
+fn status() -> Report {
     let machines = vec![
         absent(),
         node_only("n2", Answers::Unknown, "unknown"),
         node_only("n4", Answers::Excused, "excused"),
         node_only("n3", Answers::Yes, "ready"),
     ];
-    Report::RollReport(RollReport {
+    Report::StatusReport(StatusReport {
         roster: "prod".into(),
         at: NOW,
-        summary: RollSummary::of(&machines),
+        summary: StatusSummary::of(&machines),
         sources: sources(),
         pauses: vec![PauseReport::from(&Pause {
             scope: PauseScope::Pool("gpu".into()),
@@ -168,8 +168,8 @@ fn roll() -> Report {
 }
 
 /// The same report, for a roster that names a Rancher with a broken record.
-fn roll_with_records() -> Report {
-    let Report::RollReport(mut roll) = roll() else { panic!("it is a roll") };
+fn status_with_records() -> Report {
+    let Report::StatusReport(mut status) = status() else { panic!("it is no status report") };
     let finding = RancherFindingReport {
         predicate: "P3".into(),
         certainty: "high".into(),
@@ -195,7 +195,7 @@ fn roll_with_records() -> Report {
             this: "not there".into(),
         }],
     };
-    roll.rancher = Some(Box::new(RancherLookReport {
+    status.rancher = Some(Box::new(RancherRecordsReport {
         server: Some("rancher.example:443".into()),
         id: Some("c-abcde".into()),
         name: "shop".into(),
@@ -205,10 +205,10 @@ fn roll_with_records() -> Report {
     }));
     let Report::HotReport(found) = hot() else { panic!("it is of hot objects") };
     let server = Some("rancher.example:443".to_owned());
-    roll.hot =
+    status.hot =
         found.verdicts.into_iter().map(|one| HotVerdict { in_rancher: server.clone(), ..one }).collect();
-    roll.hot_unread = vec!["hot objects are not looked for in the cluster's API server: no answer".into()];
-    Report::RollReport(roll)
+    status.hot_unread = vec!["hot objects are not looked for in the cluster's API server: no answer".into()];
+    Report::StatusReport(status)
 }
 
 fn why() -> Report {
@@ -471,8 +471,8 @@ fn golden(name: &str, written: &str) {
 #[test]
 fn reports_are_printed_as_programs_know_them() {
     for (name, report) in [
-        ("roll", roll()),
-        ("roll-rancher", roll_with_records()),
+        ("status", status()),
+        ("status-rancher", status_with_records()),
         ("why", why()),
         ("plan", plan()),
         ("incidents", incidents()),
@@ -488,7 +488,7 @@ fn reports_are_printed_as_programs_know_them() {
 
 #[test]
 fn yaml_says_the_same_as_json() {
-    for report in [roll(), why(), plan(), incidents(), doctor(), hot()] {
+    for report in [status(), why(), plan(), incidents(), doctor(), hot()] {
         let document = Document::from(report);
         let yaml = document.to_yaml().unwrap();
         let from_yaml: serde_json::Value = serde_saphyr::from_str(&yaml).unwrap();
@@ -513,13 +513,13 @@ fn yaml_says_the_same_as_json() {
         assert_eq!(serde_saphyr::from_str::<MachineReport>(&text).unwrap().name, word);
         assert_eq!(serde_saphyr::from_str::<serde_json::Value>(&text).unwrap()["name"], word, "{text}");
     }
-    golden("roll.yaml", &Document::from(roll()).to_yaml().unwrap());
+    golden("status.yaml", &Document::from(status()).to_yaml().unwrap());
 }
 
 /// A reader of this version must not fail on what a later version adds.
 #[test]
 fn what_is_added_later_is_passed_over() {
-    let document = Document::from(roll());
+    let document = Document::from(status());
     let mut value = serde_json::to_value(&document).unwrap();
     value["machines"][0]["colour"] = "red".into();
     value["weather"] = "fair".into();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  ledger (records)  ─┐
-//!  roll, plan at end ─┴▶ lines, sorted ─▶ differences: a line that one stage has and the other has not
+//!  status, plan at end ─┴▶ lines, sorted ─▶ differences: a line that one stage has and the other has not
 //! ```
 //!
 //! What is compared, all of it literally: of each incident its kind, its subject, every cause that was concluded, each once, in
@@ -48,8 +48,8 @@ pub trait Names {
 
 /// What Reveille says at the end.
 #[derive(Clone, Debug, Default)]
-pub struct Standing {
-    /// The state of each machine, in the roll's words.
+pub struct MachineState {
+    /// The state of each machine, in the status report's words.
     pub machines: BTreeMap<String, String>,
     /// Why a source is not believed.
     pub doubts: BTreeMap<String, String>,
@@ -78,7 +78,7 @@ pub struct Account {
 
 impl Account {
     /// Draws it up.
-    pub fn new(ledger: &Ledger, standing: &Standing, names: &dyn Names) -> Self {
+    pub fn new(ledger: &Ledger, machine_state: &MachineState, names: &dyn Names) -> Self {
         let mut lines = Vec::new();
         let mut acts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
         for incident in ledger.incidents.iter().filter(|incident| !went_with_its_root(incident, ledger)) {
@@ -102,10 +102,10 @@ impl Account {
                 done.into_iter().enumerate().map(|(at, (_, act))| format!("did    {who}: {}. {act}", at + 1));
             lines.extend(told);
         }
-        lines.extend(standing.machines.iter().map(|(who, state)| format!("says   {who}: {state}")));
-        let doubts = standing.doubts.iter();
+        lines.extend(machine_state.machines.iter().map(|(who, state)| format!("says   {who}: {state}")));
+        let doubts = machine_state.doubts.iter();
         lines.extend(doubts.map(|(source, why)| format!("says   {source} is not believed: {}", doubt(why))));
-        for (who, kind, prospect) in &standing.open {
+        for (who, kind, prospect) in &machine_state.open {
             lines.push(format!("plans  {who}: {kind}: {}", prospect.told()));
         }
         lines.sort();

@@ -25,7 +25,7 @@ use reveille_sim::world::layout::Layout;
 use reveille_wire::report::Answers;
 use serde_json::Value;
 
-use super::account::{Account, Names, Prospect, Standing};
+use super::account::{Account, MachineState, Names, Prospect};
 use super::backstage::Guest;
 use super::host::{Host, Kind};
 use super::{File, deeds, given, sim};
@@ -379,9 +379,9 @@ impl Stage<'_> {
                 self.owners.insert(port.id, guest.made.name.clone());
             }
         }
-        let (mut ledger, standing) = (self.place.ledger()?, self.standing()?);
+        let (mut ledger, machine_state) = (self.place.ledger()?, self.machine_state()?);
         ledger.incidents.retain(|incident| !self.is_of_another_file(&incident.subject));
-        Ok(Account::new(&ledger, &standing, self))
+        Ok(Account::new(&ledger, &machine_state, self))
     }
 
     /// All files' nodes are in one Kubernetes cluster: where their cloud tells it, those of other files are strays to this one.
@@ -390,24 +390,24 @@ impl Stage<'_> {
         !self.has_guest(name.as_str())
     }
 
-    fn standing(&self) -> Result<Standing> {
-        let ((_, roll), (_, plan)) = (self.reveille.roll(&self.place)?, self.reveille.plan(&self.place)?);
-        let mut standing = Standing::default();
-        for machine in roll.machines {
+    fn machine_state(&self) -> Result<MachineState> {
+        let ((_, status), (_, plan)) = (self.reveille.status(&self.place)?, self.reveille.plan(&self.place)?);
+        let mut machine_state = MachineState::default();
+        for machine in status.machines {
             if machine.instance.is_none() && !self.has_guest(&machine.name) {
                 continue;
             }
             let name = self.machine(machine.instance.as_deref().unwrap_or(&machine.name));
             // One that answers may have a fault all the same; that is told with its incident.
             let state = if machine.answers == Answers::Yes { "ready".to_owned() } else { machine.state };
-            standing.machines.insert(name, state);
+            machine_state.machines.insert(name, state);
         }
-        for source in roll.sources {
-            standing.doubts.extend(source.why_not.map(|why| (source.name, why)));
+        for source in status.sources {
+            machine_state.doubts.extend(source.why_not.map(|why| (source.name, why)));
         }
         let mut open = |who: &str, kind: String, prospect| {
             if kind != FaultKind::Stray.name() || self.has_guest(who) {
-                standing.open.push((self.label(who, &kind), kind, prospect));
+                machine_state.open.push((self.label(who, &kind), kind, prospect));
             }
         };
         plan.acts.into_iter().for_each(|act| open(&act.subject, act.kind, Prospect::GoesOn));
@@ -419,7 +419,7 @@ impl Stage<'_> {
             let why = why.map(|why| why.replace(&format!("{}-", self.prefix), "")).collect();
             open(&held.subject, held.kind, Prospect::Held(why));
         }
-        Ok(standing)
+        Ok(machine_state)
     }
 
     /// It is a machine of this file, or the node of one.

@@ -88,8 +88,8 @@ fn end(running: Running, judged: Result<bool>) -> Result<bool> {
 
 fn rounds(lab: &Lab, place: &Place, instances: &[Ec2Instance]) -> Result<bool> {
     until("each node to answer", s(180), || {
-        let (_, roll) = lab.reveille.roll(place)?;
-        ensure!(usize::try_from(roll.summary.answer)? == NODES, "{:?}", roll.summary);
+        let (_, status) = lab.reveille.status(place)?;
+        ensure!(usize::try_from(status.summary.answer)? == NODES, "{:?}", status.summary);
         Ok::<_, Error>(())
     })?;
     let mut figures = Vec::new();

@@ -27,7 +27,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(30);
 
 /// Two agents with one identity write a record of Rancher in turn, each a client of its own; a third client writes a
 /// ConfigMap with what it holds already. One look names the record, both writers, the field, the cluster and the machine,
-/// and tells the kind that is written without changing. A controller whose roster says so names the record in its roll, all the
+/// and tells the kind that is written without changing. A controller whose roster says so names the record in its status, all the
 /// while. The API server's audit log proves both writers, and that writer whose writes change nothing. The six lines that the
 /// API server logs of one write are one verdict with the same machine.
 pub(crate) fn fighting_writers_and_empty_writes_are_found(lab: &mut Lab) -> Result<()> {
@@ -109,17 +109,17 @@ fn played(lab: &mut Lab) -> Result<()> {
     from_the_log(lab)
 }
 
-/// A controller that runs names the record and both writers, beside the roll of its machines.
+/// A controller that runs names the record and both writers, beside the status of its machines.
 fn all_the_time(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("warm").pool("warm-a").set("hot", "hot: {kinds: [nodes.management.cattle.io]}");
     let place = lab.place(&[&roster])?;
     let running = lab.start(&place)?;
     let names = |verdict: &HotVerdict| verdict.suspects.iter().map(|one| one.name.clone()).collect();
-    let named = until("the roll to name the record and its writers", TOLD_WITHIN, || {
-        let (_, roll) = lab.reveille.roll(&place)?;
-        let record = roll.hot.iter().find(|verdict| verdict.name.as_deref() == Some("machine-h46dc"));
+    let named = until("the status to name the record and its writers", TOLD_WITHIN, || {
+        let (_, status) = lab.reveille.status(&place)?;
+        let record = status.hot.iter().find(|verdict| verdict.name.as_deref() == Some("machine-h46dc"));
         let writers: BTreeSet<String> = record.map(names).unwrap_or_default();
-        ensure!(writers == BTreeSet::from(["agent-a".to_owned(), "agent-b".to_owned()]), "{:?}", roll.hot);
+        ensure!(writers == BTreeSet::from(["agent-a".to_owned(), "agent-b".to_owned()]), "{:?}", status.hot);
         Ok(())
     });
     running.stop()?;

@@ -32,9 +32,9 @@ impl Scene {
         lab.proxy.reset_calls()?;
         let running = lab.reveille.run(&place, &[])?;
         let expected = u32::try_from(names.len())?;
-        until("the roll to know them, and each to answer", s(60), || {
-            let (code, roll) = lab.reveille.roll(&place)?;
-            ensure!(code == 0 && roll.summary.answer == expected, "{code}, {:?}", roll.summary);
+        until("the status to know them, and each to answer", s(60), || {
+            let (code, status) = lab.reveille.status(&place)?;
+            ensure!(code == 0 && status.summary.answer == expected, "{code}, {:?}", status.summary);
             Ok::<_, Error>(())
         })?;
         Ok(Self { instances, place, running })
@@ -113,8 +113,8 @@ pub(crate) fn facts_that_ec2_leaves_out_cost_no_machine(lab: &mut Lab) -> Result
     // Signed an hour too early, as they think there: the clock of EC2 counts.
     lab.proxy.arm("ec2-clock", serde_json::json!({"seconds": 3600}))?;
     until("everybody to answer by the clock of EC2", s(60), || {
-        let (code, roll) = lab.reveille.roll(&scene.place)?;
-        ensure!(code == 0 && roll.summary.answer == 3, "{code}, {:?}", roll.summary);
+        let (code, status) = lab.reveille.status(&scene.place)?;
+        ensure!(code == 0 && status.summary.answer == 3, "{code}, {:?}", status.summary);
         Ok::<_, Error>(())
     })?;
     lab.proxy.disarm("ec2-clock")?;
@@ -152,8 +152,8 @@ pub(crate) fn instance_unknown_to_ec2_yet_is_told_and_not_replaced(lab: &mut Lab
     lab.rig.run(&["stop", "awsccm"])?;
     lab.rig.run(&["instance", "node", "ey-2", "--no-route"])?;
     until("it to answer", s(60), || {
-        let (code, roll) = lab.reveille.roll(&scene.place)?;
-        ensure!(code == 0 && roll.summary.answer == 2, "{code}, {:?}", roll.summary);
+        let (code, status) = lab.reveille.status(&scene.place)?;
+        ensure!(code == 0 && status.summary.answer == 2, "{code}, {:?}", status.summary);
         Ok::<_, Error>(())
     })?;
     lab.proxy.calls()?.no_writes()?;
@@ -161,7 +161,7 @@ pub(crate) fn instance_unknown_to_ec2_yet_is_told_and_not_replaced(lab: &mut Lab
 }
 
 /// Instances of a group and one without a group, two of three with nodes: `init` finds cluster, pool, group, route table and
-/// rules, and writes a roster that only looks. The roll of that roster misses the third machine. Nothing is changed anywhere.
+/// rules, and writes a roster that only looks. The status of that roster misses the third machine. Nothing is changed anywhere.
 pub(crate) fn a_survey_of_ec2_gives_a_roster_that_a_roll_takes_at_once(lab: &mut Lab) -> Result<()> {
     lab.rig.run(&["start", "ec2"])?;
     let kept = lab.rig.instances(&["es-1", "es-2"], &["--group", "asg-es"])?;
@@ -209,11 +209,11 @@ pub(crate) fn a_survey_of_ec2_gives_a_roster_that_a_roll_takes_at_once(lab: &mut
     }
     ensure!(!text.contains(": act"), "it would act:\n{text}");
     let place = Place { rosters: vec![file], ..place };
-    let (code, roll) = lab.reveille.roll(&place)?;
+    let (code, status) = lab.reveille.status(&place)?;
     ensure!(
-        code == 1 && roll.summary.machines == 3 && roll.summary.answer == 2,
+        code == 1 && status.summary.machines == 3 && status.summary.answer == 2,
         "{code}, {:?}",
-        roll.summary
+        status.summary
     );
     lab.proxy.calls()?.no_writes()
 }

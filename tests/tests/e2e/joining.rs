@@ -15,13 +15,13 @@ pub(crate) fn real_join_counts_and_cloud_controllers_deletion_is_told(lab: &mut 
     let roster = roster.pool("workers");
     let machine = lab.machines(&roster, "workers", &["real-1"], &[])?.remove(0);
     let place = lab.place(&[&roster])?;
-    let (code, roll) = lab.reveille.roll(&place)?;
-    ensure!(code == 1 && roll.summary.absent == 1, "before the join: {code}, {:?}", roll.summary);
+    let (code, status) = lab.reveille.status(&place)?;
+    ensure!(code == 1 && status.summary.absent == 1, "before the join: {code}, {:?}", status.summary);
     let running = lab.start(&place)?;
     lab.real_node("real-1")?;
-    until("the roll to end with 0", s(30), || {
-        let (code, roll) = lab.reveille.roll(&place)?;
-        ensure!(code == 0 && roll.summary.answer == 1, "{code}, {:?}", roll.summary);
+    until("the status to end with 0", s(30), || {
+        let (code, status) = lab.reveille.status(&place)?;
+        ensure!(code == 0 && status.summary.answer == 1, "{code}, {:?}", status.summary);
         Ok(())
     })?;
     lab.rig.start_stranger_controller()?;
@@ -43,14 +43,14 @@ pub(crate) fn real_join_counts_and_cloud_controllers_deletion_is_told(lab: &mut 
         );
         Ok(())
     })?;
-    let (code, roll) = lab.reveille.roll(&place)?;
-    ensure!(code == 1 && roll.machines[0].state == "vanished", "{code}, {:?}", roll.machines);
+    let (code, status) = lab.reveille.status(&place)?;
+    ensure!(code == 1 && status.machines[0].state == "vanished", "{code}, {:?}", status.machines);
     throughout("it is left alone", s(10), || lab.proxy.calls()?.no_writes())?;
     lab.rig.run(&["node", "restart-kubelet", "real-1"])?;
     until("the incident to close by itself", s(40), || {
         place.ledger()?.newest("real-1", FaultKind::Vanished)?.ended(Verdict::Recovered)
     })?;
-    ensure!(lab.reveille.roll(&place)?.0 == 0, "the roll is not well");
+    ensure!(lab.reveille.status(&place)?.0 == 0, "the status is not well");
     running.stop()?;
     lab.proxy.calls()?.no_writes()?;
     ensure!(lab.cloud.server(&machine.id)?.is_some(), "the server is gone");

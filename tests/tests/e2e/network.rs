@@ -24,14 +24,14 @@ pub(crate) fn mended(place: &Place, label: &str, kind: FaultKind) -> Result<()> 
 }
 
 /// A server that was made without its group: it never joined, the group is put on its port once, the incident closes as
-/// repaired; the roll ends with 1 while the machine is missing and with 0 once it has joined.
+/// repaired; the status ends with 1 while the machine is missing and with 0 once it has joined.
 pub(crate) fn a_machine_without_its_group_is_mended_and_joins(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("nogroup").pool("workers");
     let machine = lab.machines(&roster, "workers", &["ng-1"], &["--no-group"])?.remove(0);
     ensure!(lab.cloud.groups_of(&machine.id)? == [Vec::<String>::new()], "the scene is not set");
     let place = lab.place(&[&roster])?;
-    let (code, roll) = lab.reveille.roll(&place)?;
-    ensure!(code == 1 && roll.summary.absent == 1, "the roll before: {code}, {:?}", roll.summary);
+    let (code, status) = lab.reveille.status(&place)?;
+    ensure!(code == 1 && status.summary.absent == 1, "the status before: {code}, {:?}", status.summary);
     let running = lab.start(&place)?;
     let group = lab.rig.facts.openstack.security_group.clone();
     until("the group on the port", s(30), || {
@@ -41,9 +41,9 @@ pub(crate) fn a_machine_without_its_group_is_mended_and_joins(lab: &mut Lab) -> 
     })?;
     mended(&place, "ng-1", FaultKind::GroupMissing)?;
     lab.rig.nodes(&["ng-1"], &["--no-route"])?;
-    until("the roll to end with 0", s(20), || {
-        let (code, roll) = lab.reveille.roll(&place)?;
-        ensure!(code == 0 && roll.summary.answer == 1, "{code}, {:?}", roll.summary);
+    until("the status to end with 0", s(20), || {
+        let (code, status) = lab.reveille.status(&place)?;
+        ensure!(code == 0 && status.summary.answer == 1, "{code}, {:?}", status.summary);
         Ok(())
     })?;
     ensure!(running.stop()? == 0, "run did not end well");
@@ -84,7 +84,7 @@ pub(crate) fn only_missing_pod_rules_come_back_and_wider_ones_count(lab: &mut La
     ensure!(after.iter().any(|rule| rule["id"] == *wider), "the wider rule is gone");
     let icmp = |rules: &[Value]| ingress_of(rules, "icmp").map(|rule| text(&rule["id"]));
     ensure!(icmp(&before).is_some() && icmp(&before) == icmp(&after), "the icmp rule is another one");
-    ensure!(lab.reveille.roll(&place)?.0 == 0, "the roll is not well");
+    ensure!(lab.reveille.status(&place)?.0 == 0, "the status is not well");
     Ok(())
 }
 

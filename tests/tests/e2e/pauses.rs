@@ -42,9 +42,9 @@ pub(crate) fn a_pause_by_command_or_annotation_holds_and_its_end_lets_go(lab: &m
     for name in ["crew-1", "crew-2"] {
         mended(&place, name, FaultKind::GroupMissing)?;
     }
-    until("the roll to end with 0", s(20), || {
-        let (code, roll) = lab.reveille.roll(&place)?;
-        ensure!(code == 0, "{code}, {:?}", roll.summary);
+    until("the status to end with 0", s(20), || {
+        let (code, status) = lab.reveille.status(&place)?;
+        ensure!(code == 0, "{code}, {:?}", status.summary);
         Ok(())
     })?;
     running.stop()?;

@@ -17,28 +17,29 @@ fn reckless(roster: Roster) -> Roster {
     roster.set("join", "5s").set("atOnce", "20").set("perHour", "1000").pool("workers")
 }
 
-/// Every machine answers, and the roll ends with 0.
+/// Every machine answers, and the status ends with 0.
 fn all_answer(lab: &Lab, place: &Place, within: Duration) -> Result<()> {
-    until("everybody to answer the roll", within, || {
-        let (code, roll) = lab.reveille.roll(place)?;
-        ensure!(code == 0 && roll.summary.absent == 0, "{code}, {:?}", roll.summary);
+    until("every machine to be Ready", within, || {
+        let (code, status) = lab.reveille.status(place)?;
+        ensure!(code == 0 && status.summary.absent == 0, "{code}, {:?}", status.summary);
         Ok(())
     })
 }
 
-/// The roll cannot tell and ends with 2; the source of that name says this of itself.
+/// The status cannot tell and ends with 2; the source of that name says this of itself.
 fn cannot_tell(lab: &Lab, place: &Place, source: &str, why: &str) -> Result<()> {
-    let (code, roll) = lab.reveille.roll(place)?;
-    let told = roll.sources.iter().find(|known| known.name == source).and_then(|known| known.why_not.clone());
+    let (code, status) = lab.reveille.status(place)?;
+    let told =
+        status.sources.iter().find(|known| known.name == source).and_then(|known| known.why_not.clone());
     let told = told.unwrap_or_default();
-    ensure!(code == 2 && roll.summary.absent == 0, "the roll ends with {code}: {:?}", roll.summary);
+    ensure!(code == 2 && status.summary.absent == 0, "the status ends with {code}: {:?}", status.summary);
     ensure!(told.contains(why), "{source} says: {told}");
     Ok(())
 }
 
-/// Twenty machines with nodes, past every deadline that there is. The node list comes back empty, first to a controller that knew
-/// the nodes, then to one that starts without any memory. The controller judges no machine absent and does nothing, and roll and
-/// plan say why.
+/// Twenty machines with nodes, past every deadline that there is. The node list comes back empty, first to a controller that
+/// knew the nodes, then to one that starts without any memory. The controller judges no machine absent and does nothing, and
+/// status and plan say why.
 pub(crate) fn empty_node_list_costs_no_machine(lab: &mut Lab) -> Result<()> {
     let fleet = lab.fleet()?;
     let place = lab.place(&[&reckless(fleet.roster("nonodes"))])?;
@@ -67,7 +68,7 @@ pub(crate) fn empty_node_list_costs_no_machine(lab: &mut Lab) -> Result<()> {
     lab.proxy.calls()?.no_writes()
 }
 
-/// The server list comes back empty while every node is Ready: nothing is done, and roll and plan say why. The same with a list
+/// The server list comes back empty while every node is Ready: nothing is done, and status and plan say why. The same with a list
 /// that breaks off after a few servers, pages that fail, and ports that no server has any more.
 pub(crate) fn empty_or_broken_server_list_costs_nothing(lab: &mut Lab) -> Result<()> {
     let fleet = lab.fleet()?;
@@ -79,10 +80,10 @@ pub(crate) fn empty_or_broken_server_list_costs_nothing(lab: &mut Lab) -> Result
         lab.proxy.arm(fault, json!({}))?;
         throughout(fault, s(12), nothing)?;
         ensure!(lab.proxy.hits(fault)? > 0, "{fault} has hit nothing");
-        let (code, roll) = lab.reveille.roll(&place)?;
-        ensure!(roll.summary.absent == 0, "{fault}: {code}, {:?}", roll.summary);
-        let why = roll.sources.iter().find(|source| source.name == "os").and_then(|os| os.why_not.clone());
-        ensure!(why.is_some(), "{fault}: {:?}", roll.sources);
+        let (code, status) = lab.reveille.status(&place)?;
+        ensure!(status.summary.absent == 0, "{fault}: {code}, {:?}", status.summary);
+        let why = status.sources.iter().find(|source| source.name == "os").and_then(|os| os.why_not.clone());
+        ensure!(why.is_some(), "{fault}: {:?}", status.sources);
         lab.proxy.disarm(fault)?;
         all_answer(lab, &place, s(20))?;
     }
@@ -103,7 +104,7 @@ pub(crate) fn empty_or_broken_server_list_costs_nothing(lab: &mut Lab) -> Result
 }
 
 /// The API server is frozen, then gone, each for longer than every deadline; a machine that was just born passes its own
-/// in that time. Nothing is done, the roll cannot tell, and everything is seen again unaided.
+/// in that time. Nothing is done, the status cannot tell, and everything is seen again unaided.
 pub(crate) fn a_frozen_or_dead_api_server_stops_all_acts(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
     // Longer than a silent cluster is still believed, or it would be due while the last reading counts.
@@ -127,7 +128,7 @@ pub(crate) fn a_frozen_or_dead_api_server_stops_all_acts(lab: &mut Lab) -> Resul
     Ok(())
 }
 
-/// Tokens expire, Keystone is away meanwhile, Nova throttles: reads fail as a whole, nothing is done, the roll says why the
+/// Tokens expire, Keystone is away meanwhile, Nova throttles: reads fail as a whole, nothing is done, the status says why the
 /// cloud is not believed, and a new login brings sight back unaided. Waits that the cloud asks for are kept.
 pub(crate) fn expired_tokens_absent_keystone_and_throttling_are_survived(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
@@ -137,10 +138,10 @@ pub(crate) fn expired_tokens_absent_keystone_and_throttling_are_survived(lab: &m
     lab.proxy.arm("keystone-503", json!({}))?;
     lab.proxy.arm("token-expired", json!({}))?;
     throughout("without Keystone", s(20), nothing)?;
-    let (code, roll) = lab.reveille.roll(&place)?;
-    let os = roll.sources.iter().find(|source| source.name == "os").and_then(|os| os.why_not.clone());
-    ensure!(os.is_some_and(|why| why.contains("Keystone")), "{code}, {:?}", roll.sources);
-    ensure!(roll.summary.answer == 3, "a Ready node is its own proof: {:?}", roll.summary);
+    let (code, status) = lab.reveille.status(&place)?;
+    let os = status.sources.iter().find(|source| source.name == "os").and_then(|os| os.why_not.clone());
+    ensure!(os.is_some_and(|why| why.contains("Keystone")), "{code}, {:?}", status.sources);
+    ensure!(status.summary.answer == 3, "a Ready node is its own proof: {:?}", status.summary);
     lab.proxy.disarm("keystone-503")?;
     all_answer(lab, &place, s(40))?;
     until("the controller to list again", s(60), || {

@@ -25,9 +25,9 @@ mod supervised;
 mod trust;
 
 #[cfg(test)]
-mod sound;
+mod fault_fixtures;
 #[cfg(test)]
-mod spoils;
+mod sound;
 #[cfg(test)]
 mod tests;
 

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use reveille_core::model::hosting::{Notice, NoticeKind};
 
 use super::facts::*;
+use super::fault_fixtures::{aim, cert, fault_fixtures, node};
 use super::reading::Reading::{self, Read};
 use super::server::*;
 use super::sound::{NOW_S, certificate, fresh, joined};
-use super::spoils::{aim, cert, node, spoils};
 use super::*;
 
 #[test]
@@ -29,8 +29,8 @@ fn a_sound_machine_passes_every_check_that_applies() {
 
 #[test]
 fn single_fault_fails_first_and_skips_dependent_checks() {
-    for (what, mut facts, spoil, id, cause) in spoils() {
-        spoil(&mut facts);
+    for (what, mut facts, fault, id, cause) in fault_fixtures() {
+        fault(&mut facts);
         let checks = checkup(&facts);
         let failed = first_failed(&checks).unwrap_or_else(|| panic!("{what}: nothing failed"));
         assert_eq!((failed.id, failed.cause), (id, cause), "{what}: {failed}");
@@ -96,7 +96,7 @@ fn rebalance() -> Notice {
 
 #[test]
 fn warnings_alone_fail_no_check() {
-    let spoils: [(fn() -> Facts, fn(&mut Facts), &str); 9] = [
+    let fault_fixtures: [(fn() -> Facts, fn(&mut Facts), &str); 9] = [
         (fresh, |f| f.is_synchronised = Read(false), "clock"),
         (fresh, |f| f.swap = Read(vec!["/dev/vda2".to_owned()]), "swap"),
         (fresh, |f| f.kernel.bridges_filter = Read(None), "kernel"),
@@ -107,9 +107,9 @@ fn warnings_alone_fail_no_check() {
         (joined, |f| f.announced = Reading::Read(Some(vec![rebalance()])), "announced"),
         (joined, |f| node(f).boot_id = "b1".to_owned(), "node"),
     ];
-    for (sound, spoil, id) in spoils {
+    for (sound, fault, id) in fault_fixtures {
         let mut facts = sound();
-        spoil(&mut facts);
+        fault(&mut facts);
         let checks = checkup(&facts);
         let warned: Vec<&str> =
             checks.iter().filter(|check| check.result == Result::Warned).map(|check| check.id).collect();
@@ -227,9 +227,9 @@ fn healthy_k3s_agent_passes_without_kubeadm_advice() {
         ),
         (joined, |f| f.node = Read(None), "node"),
     ];
-    for (sound, spoil, id) in spoiled {
+    for (sound, fault, id) in spoiled {
         let mut facts = of_k3s(sound());
-        spoil(&mut facts);
+        fault(&mut facts);
         let checks = checkup(&facts);
         let failed = first_failed(&checks).unwrap_or_else(|| panic!("{id}: nothing failed"));
         assert_eq!(failed.id, id, "{failed}");

@@ -17,8 +17,8 @@ use super::State;
 use crate::effect::{Effect, Report, UNDONE, Verb};
 use crate::model::{Credentials, NodeSeen, OperationId, Role};
 use crate::rejoin::RepairStep;
+use crate::step_context::StepContext;
 use crate::steps::{Step, Task};
-use crate::turn::Turn;
 
 /// A kubelet with accepted credentials registers within this time after its start, also on a slow machine.
 const REGISTERS_WITHIN: Span = Span::from_s(30);
@@ -98,22 +98,22 @@ impl State {
         }
     }
 
-    pub(crate) fn cancel_reboot(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn cancel_reboot(&mut self, context: &mut StepContext<'_>) {
         if self.work.as_ref().is_some_and(|work| work.task == Task::Reboot) {
-            self.drop_reboot(turn, "it was told to do nothing");
+            self.drop_reboot(context, "it was told to do nothing");
         }
     }
 
-    fn drop_reboot(&mut self, turn: &mut Turn<'_>, why: &'static str) {
-        self.end_work(turn);
+    fn drop_reboot(&mut self, context: &mut StepContext<'_>, why: &'static str) {
+        self.end_work(context);
         self.contact.forget_ground();
-        turn.report(Report::RebootDropped(why));
+        context.report(Report::RebootDropped(why));
     }
 
     /// Goes on with the task under way, or begins what is due.
-    pub(crate) fn advance_work(&mut self, turn: &mut Turn<'_>) {
+    pub(crate) fn advance_work(&mut self, context: &mut StepContext<'_>) {
         if self.work.is_none() {
-            self.begin_work(turn);
+            self.begin_work(context);
         }
         // Each pass waits for an effect, goes a step on, or ends the task.
         while let Some(work) = self.work.clone() {
@@ -122,22 +122,24 @@ impl State {
                 return;
             };
             let Some(mut wait) = work.wait else {
-                match self.against(work.task, step, turn) {
-                    None => self.begin_step(turn, step),
-                    Some(why) => return self.fail(turn, work.task, why),
+                match self.against(work.task, step, context) {
+                    None => self.begin_step(context, step),
+                    Some(why) => return self.fail(context, work.task, why),
                 }
                 continue;
             };
             if step == Step::Verify {
-                match self.watch_node(&mut wait, turn.now) {
+                match self.watch_node(&mut wait, context.now) {
                     None => {}
-                    Some(why) => return self.fail(turn, work.task, why),
+                    Some(why) => return self.fail(context, work.task, why),
                 }
             }
-            match self.has_ended(step, wait, turn) {
-                Some(true) => self.go_on(turn, step),
-                Some(false) => return self.fail(turn, work.task, UNDONE),
-                None if wait.until <= turn.now => return self.fail(turn, work.task, "its time has passed"),
+            match self.has_ended(step, wait, context) {
+                Some(true) => self.go_on(context, step),
+                Some(false) => return self.fail(context, work.task, UNDONE),
+                None if wait.until <= context.now => {
+                    return self.fail(context, work.task, "its time has passed");
+                }
                 None => return,
             }
         }
@@ -145,20 +147,20 @@ impl State {
 
     /// Ends the task. An effect without an answer may still complete until its deadline. A reboot may still happen until
     /// its deadline, whatever the answer was. A verification has no effect that could be answered.
-    fn end_work(&mut self, turn: &Turn<'_>) {
+    fn end_work(&mut self, context: &StepContext<'_>) {
         let work = self.work.take().filter(|work| work.step() != Some(Step::Verify));
         let reboots = work.as_ref().is_some_and(|work| work.step() == Some(Step::Reboot));
         let wait = work.and_then(|work| work.wait).filter(|wait| reboots || wait.ended.is_none());
-        let until = wait.map(|wait| wait.until).filter(|until| *until > turn.now);
+        let until = wait.map(|wait| wait.until).filter(|until| *until > context.now);
         self.busy_until = self.busy_until.max(until);
     }
 
-    fn begin_work(&mut self, turn: &mut Turn<'_>) {
-        if self.busy_until.is_some_and(|until| until > turn.now) {
+    fn begin_work(&mut self, context: &mut StepContext<'_>) {
+        if self.busy_until.is_some_and(|until| until > context.now) {
             return;
         }
         self.busy_until = None;
-        if self.sight.leaving() != self.memory.leaving {
+        if self.observation.leaving() != self.memory.leaving {
             return self.begin(Task::Remember);
         }
         if self.contact.ground().is_some() {
@@ -166,54 +168,54 @@ impl State {
                 // The agent reported that it cannot reboot, so no controller takes this machine for fenced.
                 return;
             }
-            if self.memory.reboots_lately(turn.now) >= turn.settings.reboots_a_day {
+            if self.memory.reboots_lately(context.now) >= context.settings.reboots_a_day {
                 // One report is enough: the next rounds have the same result.
                 self.contact.forget_ground();
                 if !std::mem::replace(&mut self.told_spent, true) {
-                    turn.report(Report::RebootDropped("it has rebooted as often as it may in a day"));
+                    context.report(Report::RebootDropped("it has rebooted as often as it may in a day"));
                 }
                 return;
             }
             self.told_spent = false;
             return self.begin(Task::Reboot);
         }
-        if !self.contact.is_there() || self.cancelled || self.sight.found().is_none() {
+        if !self.contact.is_there() || self.cancelled || self.observation.found().is_none() {
             return;
         }
         match self.choice(self.memory.attempts) {
             Ok(None) => {
-                (self.told_hold, self.asked) = (None, None);
+                (self.told_blocker, self.asked) = (None, None);
                 let dirty = self.memory.attempts > 0 || self.memory.is_reset || self.is_ordered;
-                if dirty && self.has_stayed(turn) {
+                if dirty && self.has_stayed(context) {
                     self.begin(Task::Forget);
                 }
             }
-            Err(hold) => {
-                if self.told_hold.replace(hold) != Some(hold) {
-                    turn.report(Report::Holds(hold));
+            Err(blocker) => {
+                if self.told_blocker.replace(blocker) != Some(blocker) {
+                    context.report(Report::Blocked(blocker));
                 }
             }
-            Ok(Some(repair_step)) => self.begin_rejoin(turn, repair_step),
+            Ok(Some(repair_step)) => self.begin_rejoin(context, repair_step),
         }
     }
 
-    fn begin_rejoin(&mut self, turn: &mut Turn<'_>, repair_step: RepairStep) {
-        self.told_hold = None;
-        let (attempts, most) = (self.memory.attempts, turn.settings.attempts);
+    fn begin_rejoin(&mut self, context: &mut StepContext<'_>, repair_step: RepairStep) {
+        self.told_blocker = None;
+        let (attempts, most) = (self.memory.attempts, context.settings.attempts);
         if attempts >= most {
             if !std::mem::replace(&mut self.told_end, true) {
-                turn.report(Report::GaveUp(attempts));
+                context.report(Report::GaveUp(attempts));
             }
             return;
         }
         // After a clock was set back, the agent waits no longer than the longest pause.
-        let latest = turn.now + turn.settings.backoff_max;
-        if self.memory.not_before.is_some_and(|at| at.min(latest) > turn.now) {
+        let latest = context.now + context.settings.backoff_max;
+        if self.memory.not_before.is_some_and(|at| at.min(latest) > context.now) {
             return;
         }
         self.memory.attempts += 1;
-        self.memory.not_before = Some(turn.now + self.pause(turn));
-        turn.report(Report::Rejoins(repair_step, attempts + 1, most));
+        self.memory.not_before = Some(context.now + self.pause(context));
+        context.report(Report::Rejoins(repair_step, attempts + 1, most));
         self.begin(Task::Rejoin(repair_step));
     }
 
@@ -222,22 +224,22 @@ impl State {
     }
 
     /// The pause after the last counted attempt.
-    fn pause(&self, turn: &Turn<'_>) -> Span {
-        turn.settings.backoff.doubled(self.memory.attempts.saturating_sub(1), turn.settings.backoff_max)
+    fn pause(&self, context: &StepContext<'_>) -> Span {
+        context.settings.backoff.doubled(self.memory.attempts.saturating_sub(1), context.settings.backoff_max)
     }
 
-    fn has_stayed(&self, turn: &Turn<'_>) -> bool {
-        self.sight.ready_since().is_some_and(|at| turn.now.since(at) >= turn.settings.dwell)
+    fn has_stayed(&self, context: &StepContext<'_>) -> bool {
+        self.observation.ready_since().is_some_and(|at| context.now.since(at) >= context.settings.dwell)
     }
 
     /// The reason against this step now.
-    fn against(&self, task: Task, step: Step, turn: &Turn<'_>) -> Option<&'static str> {
+    fn against(&self, task: Task, step: Step, context: &StepContext<'_>) -> Option<&'static str> {
         let first = |checks: &[(bool, &'static str)]| checks.iter().find(|(is, _)| *is).map(|(_, why)| *why);
         let told = (self.cancelled, "it was told to do nothing");
         let lost = (!self.contact.is_there(), "the API server does not answer");
         match (task, step) {
             (Task::Reboot, _) => {
-                let spent = self.memory.reboots_lately(turn.now) >= turn.settings.reboots_a_day;
+                let spent = self.memory.reboots_lately(context.now) >= context.settings.reboots_a_day;
                 first(&[
                     (self.contact.ground().is_none(), "what it rested on is so no more"),
                     (self.unable().is_some(), "it cannot reboot its machine any more"),
@@ -249,7 +251,7 @@ impl State {
                 let worker = self.machine.as_ref().is_some_and(|machine| machine.role == Role::Worker);
                 first(&[
                     told,
-                    (self.sight.leaving().is_some(), "it is to go"),
+                    (self.observation.leaving().is_some(), "it is to go"),
                     (!worker, "it runs a control plane"),
                 ])
             }
@@ -263,7 +265,7 @@ impl State {
                         false
                     }
                 };
-                let blind = || self.sight.found().is_none_or(|found| is_blind(found.node));
+                let blind = || self.observation.found().is_none_or(|found| is_blind(found.node));
                 let resets = repair_step >= RepairStep::Reset && step != Step::Do(Verb::RequestToken);
                 first(&[
                     told,
@@ -276,17 +278,17 @@ impl State {
         }
     }
 
-    fn begin_step(&mut self, turn: &mut Turn<'_>, step: Step) {
-        let span = step.within(turn.settings);
-        let operation = turn.fly(span);
+    fn begin_step(&mut self, context: &mut StepContext<'_>, step: Step) {
+        let span = step.within(context.settings);
+        let operation = context.fly(span);
         let mut id = operation.id;
         match step {
             Step::Disarm | Step::Verify => {}
-            Step::Look => id = self.sight.want_fresh(turn),
+            Step::Look => id = self.observation.want_fresh(context),
             Step::Record => {
                 let reboots = self.work.as_ref().is_some_and(|work| work.task == Task::Reboot);
                 if reboots {
-                    self.memory.note_reboot(turn.now);
+                    self.memory.note_reboot(context.now);
                 }
                 let repair_step = self.work.as_ref().and_then(|work| match work.task {
                     Task::Rejoin(repair_step) => Some(repair_step),
@@ -294,12 +296,12 @@ impl State {
                 });
                 self.memory.is_reset |=
                     repair_step.is_some_and(|repair_step| repair_step >= RepairStep::Reset);
-                self.memory.leaving = self.sight.leaving();
-                turn.out.push(Effect::Record(id, self.memory.clone(), span));
+                self.memory.leaving = self.observation.leaving();
+                context.out.push(Effect::Record(id, self.memory.clone(), span));
             }
             Step::Settle => {
                 (self.memory.attempts, self.memory.not_before, self.memory.is_reset) = (0, None, false);
-                turn.out.push(Effect::Record(id, self.memory.clone(), span));
+                context.out.push(Effect::Record(id, self.memory.clone(), span));
             }
             Step::Reboot => {
                 let armed = self.watchdog.is_armed();
@@ -308,36 +310,36 @@ impl State {
                     work.bites = armed;
                 }
                 if let Some(ground) = self.contact.ground() {
-                    turn.report(Report::Reboots(ground));
+                    context.report(Report::Reboots(ground));
                 }
-                turn.out.push(Effect::Act(id, verb, span));
+                context.out.push(Effect::Act(id, verb, span));
             }
             Step::Do(verb) => {
-                turn.report(Report::Acts(verb));
-                turn.out.push(Effect::Act(id, verb, span));
+                context.report(Report::Acts(verb));
+                context.out.push(Effect::Act(id, verb, span));
             }
         }
         if let Some(work) = &mut self.work {
             work.wait =
-                Some(Wait { until: operation.until, id, ended: None, since: turn.now, was_there: false });
+                Some(Wait { until: operation.until, id, ended: None, since: context.now, was_there: false });
         }
     }
 
     /// A Node that came and went does not come back by waiting; nor does one whose kubelet has accepted credentials and
     /// does not register.
     fn watch_node(&mut self, wait: &mut Wait, now: Time) -> Option<&'static str> {
-        let found = self.sight.found()?;
+        let found = self.observation.found()?;
         match found.node {
             NodeSeen::Ready | NodeSeen::NotReady => wait.was_there = true,
             NodeSeen::Absent if wait.was_there => return Some("its node came and went"),
             // The Node came and went between two inspections; an inspection from before the wait says nothing about it.
-            NodeSeen::Absent if found.came_and_went && self.sight.is_newer_than(wait.id) => {
+            NodeSeen::Absent if found.came_and_went && self.observation.is_newer_than(wait.id) => {
                 return Some("its node came and went");
             }
             NodeSeen::Absent if found.credentials == Credentials::Accepted => {
                 let needed = self.settings().stale_readings;
                 let slow = now.since(wait.since) < REGISTERS_WITHIN;
-                if !slow && self.sight.absent_in_a_row() >= needed {
+                if !slow && self.observation.absent_in_a_row() >= needed {
                     return Some("its kubelet is let in and does not register");
                 }
             }
@@ -351,22 +353,22 @@ impl State {
     }
 
     /// Whether the step's wait ended in success or in failure; none: not yet.
-    fn has_ended(&self, step: Step, wait: Wait, turn: &Turn<'_>) -> Option<bool> {
+    fn has_ended(&self, step: Step, wait: Wait, context: &StepContext<'_>) -> Option<bool> {
         let so = |is: bool| is.then_some(true);
         match step {
             Step::Disarm => so(self.watchdog.is_disarmed(self.machine.as_ref().map(|it| it.watchdog))),
-            Step::Look => so(self.sight.is_newer_than(wait.id)),
+            Step::Look => so(self.observation.is_newer_than(wait.id)),
             Step::Record | Step::Settle | Step::Do(_) => wait.ended,
             // A request for a reboot does not prove a reboot: after a real one, this process no longer runs.
             Step::Reboot => wait.ended.filter(|done| !done),
-            Step::Verify => so(self.has_stayed(turn)),
+            Step::Verify => so(self.has_stayed(context)),
         }
     }
 
-    fn go_on(&mut self, turn: &mut Turn<'_>, step: Step) {
+    fn go_on(&mut self, context: &mut StepContext<'_>, step: Step) {
         if step == Step::Settle {
             (self.told_end, self.is_ordered, self.asked) = (false, false, None);
-            turn.report(Report::Back);
+            context.report(Report::Back);
         }
         if let Some(work) = &mut self.work {
             work.place += 1;
@@ -374,21 +376,21 @@ impl State {
         }
     }
 
-    fn fail(&mut self, turn: &mut Turn<'_>, task: Task, why: &'static str) {
+    fn fail(&mut self, context: &mut StepContext<'_>, task: Task, why: &'static str) {
         let rebooting = self.is_rebooting();
-        self.end_work(turn);
+        self.end_work(context);
         match task {
             Task::Reboot if rebooting => {
                 self.reboot_failed = true;
                 self.contact.forget_ground();
-                turn.report(Report::NotRebooted);
+                context.report(Report::NotRebooted);
             }
-            Task::Reboot => self.drop_reboot(turn, why),
+            Task::Reboot => self.drop_reboot(context, why),
             Task::Rejoin(repair_step) => {
                 self.asked = None;
-                let again_at = turn.now + self.pause(turn);
+                let again_at = context.now + self.pause(context);
                 self.memory.not_before = Some(again_at);
-                turn.report(Report::Failed(repair_step, why, again_at));
+                context.report(Report::Failed(repair_step, why, again_at));
             }
             // The memory holds it, and the next record writes it.
             Task::Forget | Task::Remember => {}

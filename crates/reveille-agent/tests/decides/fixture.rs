@@ -1,12 +1,12 @@
 //! An agent and its surroundings: the fixture answers every effect by the state of `Around`.
 //!
 //! The fixture decides nothing. It moves the time by seconds, sends the tick at the requested wake-up, and runs the
-//! witness after each step.
+//! invariant checker after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_agent::effect::Verb;
-use reveille_agent::invariants::Witness;
+use reveille_agent::invariants::InvariantChecker;
 use reveille_agent::model::{
     Credentials, Device, Inspection, Leaving, Machine, NodeSeen, OperationId, Outcome, PeerAnswer, Role,
     WatchdogSeen,
@@ -43,7 +43,7 @@ pub struct Bench {
     pub now: Time,
     pub state: State,
     pub around: Around,
-    pub witness: Witness,
+    pub checker: InvariantChecker,
     pub settings: Settings,
     pub reports: Vec<(Time, Report)>,
     pub acts: Vec<(Time, Verb)>,
@@ -76,7 +76,7 @@ impl Bench {
             now: Time::from_ms(1_000_000_000),
             state: State::new(start),
             around,
-            witness: Witness::new(name, *config.settings()),
+            checker: InvariantChecker::new(name, *config.settings()),
             settings: *config.settings(),
             reports: Vec::new(),
             acts: Vec::new(),
@@ -114,9 +114,9 @@ impl Bench {
     }
 
     pub fn hear(&mut self, event: Event) {
-        self.witness.hear(self.now, &event);
+        self.checker.hear(self.now, &event);
         let effects = self.state.step(self.now, event);
-        self.witness.check(self.now, &effects).unwrap_or_else(|violation| panic!("{violation}"));
+        self.checker.check(self.now, &effects).unwrap_or_else(|violation| panic!("{violation}"));
         for effect in effects {
             self.effects.push(effect.clone());
             if let Some(answer) = self.serve(effect) {
@@ -198,7 +198,7 @@ impl Bench {
         let (config, warnings) = self.settings.check().unwrap();
         let name = NodeName::from("w-1");
         self.state = State::new(Start { name, config, warnings, memory: self.memory.clone() });
-        self.witness.restart();
+        self.checker.restart();
         self.wake = None;
         self.begin();
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use reveille_agent::effect::Verb;
-use reveille_agent::invariants::{Violation, Witness};
+use reveille_agent::invariants::{InvariantChecker, Violation};
 use reveille_agent::model::{
     Credentials, Device, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, OperationId, Outcome,
     PeerAnswer, Role, WatchdogSeen,
@@ -48,7 +48,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 struct Run {
     now: Time,
     state: State,
-    witness: Witness,
+    checker: InvariantChecker,
     settings: Settings,
     mood: u32,
     waiting: Vec<Effect>,
@@ -133,7 +133,7 @@ impl Run {
         Self {
             now: Time::from_ms(1_000_000_000),
             state: State::new(start),
-            witness: Witness::new(name, *config.settings()),
+            checker: InvariantChecker::new(name, *config.settings()),
             settings,
             mood: 0,
             waiting: Vec::new(),
@@ -146,10 +146,10 @@ impl Run {
     }
 
     fn hear(&mut self, event: Event) -> Result<(), Violation> {
-        self.witness.hear(self.now, &event);
+        self.checker.hear(self.now, &event);
         let effects = self.state.step(self.now, event);
         self.bytes.push_str(&format!("{} {effects:?}\n", self.now.ms));
-        self.witness.check(self.now, &effects)?;
+        self.checker.check(self.now, &effects)?;
         for effect in effects {
             match effect {
                 Effect::WakeAt(at) => self.wake = Some(at),
@@ -283,7 +283,7 @@ impl Run {
                 let (config, _) = self.settings.check().unwrap();
                 let memory = self.memory.clone();
                 self.state = State::new(Start { name: "w-1".into(), config, warnings: Vec::new(), memory });
-                self.witness.restart();
+                self.checker.restart();
                 (self.wake, self.waiting, self.answered) = (None, Vec::new(), Vec::new());
                 self.hear(Event::Found(found(self.mood)))?;
                 self.hear(Event::PeersListed(peers()))

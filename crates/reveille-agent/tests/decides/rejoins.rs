@@ -5,7 +5,7 @@ use reveille_agent::model::{
     Credentials, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome, Role,
 };
 use reveille_agent::{Event, Memory, Settings};
-use reveille_core::model::agent::{Ask, HoldKind};
+use reveille_core::model::agent::{AgentBlockerKind, Ask};
 use reveille_core::model::time::Span;
 
 use crate::fixture::{Around, Bench, machine};
@@ -371,8 +371,8 @@ fn an_ask_overrides_nothing_that_speaks_against_it() {
     bench.hear(Event::Asked(Ask::Rejoin));
     bench.run(HOURS);
     assert_eq!(bench.verbs(), [], "{}", bench.all_said());
-    let hold = bench.state.account().hold.expect("it says why");
-    assert_eq!(hold.kind, HoldKind::Leaving);
+    let blocker = bench.state.account().blocker.expect("it says why");
+    assert_eq!(blocker.kind, AgentBlockerKind::Leaving);
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub mod advice;
 
 use std::sync::Arc;
 
-use crate::diagnose::gathered::hearing;
+use crate::diagnose::gathered::evidence_query;
 use crate::effect::{Call, Look};
 use crate::model::attempt::{Attempt, Ending};
 use crate::model::blocker::Blocker;
@@ -305,7 +305,7 @@ fn rejoin(
     decision.offered_until = Some(offered_until).filter(|_| offered);
     let mut blockers = repair_step.blockers(context, case, None);
     // There is no agent to propose this step to: the step after it does not wait for a person's consent to this one.
-    blockers.retain(|hold| !matches!(hold, Blocker::Propose(_)));
+    blockers.retain(|blocker| !matches!(blocker, Blocker::Propose(_)));
     blockers.push(why);
     decision.held.push((repair_step, blockers));
     (offered || is_last_allowed(context, case, index)).then_some(Next::Held { repair_step, call: None })
@@ -473,7 +473,7 @@ fn evidence_wanted(context: &PlanContext<'_>, case: &Case) -> Vec<Look> {
     };
     let mut looks = vec![Look::Actions(cloud.clone(), instance.clone())];
     if let Some((_, seen)) = context.seen_of(&case.incident.key.subject) {
-        looks.extend(hearing(case.incident.key.kind, cloud, seen));
+        looks.extend(evidence_query(case.incident.key.kind, cloud, seen));
         let gone = seen.joined.iter().filter(|_| case.incident.key.kind == FaultKind::Vanished);
         looks.extend(gone.cloned().map(Look::NodeEvents));
     }

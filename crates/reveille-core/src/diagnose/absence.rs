@@ -23,8 +23,8 @@ use crate::observe::sharing::{Sharer, contesting_among};
 use crate::observe::source::Trust;
 use crate::safeguard::{Safeguard, stands};
 
-use super::question::{Witness, absent, finding};
-use super::standing::{Absence, Excuse, Standing, Unknown};
+use super::machine_state::{Absence, Excuse, MachineState, Unknown};
+use super::question::{JudgeContext, absent, finding};
 use super::{hosting, service};
 use vanished::judge_vanished;
 
@@ -32,68 +32,68 @@ use vanished::judge_vanished;
 const DELETION_STAMP: &str = "metadata.deletionTimestamp";
 
 /// Judges a machine that has, or had, an instance.
-pub fn judge_instance(witness: Witness<'_>, seen: &Seen) -> Standing {
-    let mut standing = judge_by_objects(witness, seen);
-    if let Standing::Absent(absence) = &mut standing {
-        hosting::explain(witness, seen, absence);
+pub fn judge_instance(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
+    let mut machine_state = judge_by_objects(context, seen);
+    if let MachineState::Absent(absence) = &mut machine_state {
+        hosting::explain(context, seen, absence);
     }
-    standing
+    machine_state
 }
 
-fn judge_by_objects(witness: Witness<'_>, seen: &Seen) -> Standing {
-    if let Some(standing) = judge_presence(witness, seen) {
-        return standing;
+fn judge_by_objects(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
+    if let Some(machine_state) = judge_presence(context, seen) {
+        return machine_state;
     }
-    if let Some(standing) = judge_claim(witness, seen) {
-        return standing;
+    if let Some(machine_state) = judge_claim(context, seen) {
+        return machine_state;
     }
     let is_leaving = seen.instance.state.is_leaving();
-    if let Some(group) = hosting::is_in_reserve(seen).filter(|_| !is_leaving && !witness.ready(seen)) {
-        return Standing::Excused(Excuse::InReserve(group.clone()));
+    if let Some(group) = hosting::is_in_reserve(seen).filter(|_| !is_leaving && !context.ready(seen)) {
+        return MachineState::Excused(Excuse::InReserve(group.clone()));
     }
     match seen.instance.state {
-        InstanceState::Deleting | InstanceState::Gone => judge_leaving(witness, seen),
+        InstanceState::Deleting | InstanceState::Gone => judge_leaving(context, seen),
         // What its cloud said before it lost sight of it is old: who has joined since is built.
         InstanceState::Building if seen.unlisted.is_some() && seen.joined.is_some() => {
-            judge_running(witness, seen)
+            judge_running(context, seen)
         }
-        InstanceState::Building => judge_building(witness, seen),
-        InstanceState::Errored => judge_errored(witness, seen),
-        InstanceState::Stopped => judge_stopped(witness, seen),
+        InstanceState::Building => judge_building(context, seen),
+        InstanceState::Errored => judge_errored(context, seen),
+        InstanceState::Stopped => judge_stopped(context, seen),
         InstanceState::Active | InstanceState::Rebooting | InstanceState::Other => {
-            judge_running(witness, seen)
+            judge_running(context, seen)
         }
     }
 }
 
 /// Is the instance there at all?
-fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
-    let ready = witness.ready(seen);
-    if let Trust::No(why) = witness.cloud.source.trust(witness.now) {
+fn judge_presence(context: JudgeContext<'_>, seen: &Seen) -> Option<MachineState> {
+    let ready = context.ready(seen);
+    if let Trust::No(why) = context.cloud.source.trust(context.now) {
         // A Ready node is its own proof, whatever the cloud's API does.
         return Some(if ready && seen.unlisted.is_none() && seen.pool().is_some() {
-            Standing::Answers
+            MachineState::Answers
         } else {
-            Standing::CannotTell(Unknown::Cloud(witness.cloud.name.clone(), why))
+            MachineState::CannotTell(Unknown::Cloud(context.cloud.name.clone(), why))
         });
     }
     let unlisted = seen.unlisted?;
-    let missing_for = witness.now.since(unlisted.since);
+    let missing_for = context.now.since(unlisted.since);
     if ready {
-        return Some(Standing::CannotTell(Unknown::UnlistedAndReady(missing_for)));
+        return Some(MachineState::CannotTell(Unknown::UnlistedAndReady(missing_for)));
     }
     // A young one may be denied by a cloud whose parts do not agree yet, and is judged by what else is known of it.
-    if !unlisted.is_gone() && witness.cloud.is_young(witness.now, seen) && !seen.instance.state.is_leaving() {
+    if !unlisted.is_gone() && context.cloud.is_young(context.now, seen) && !seen.instance.state.is_leaving() {
         return None;
     }
     if !unlisted.is_gone() {
-        return Some(Standing::CannotTell(Unknown::NotProvedGone(missing_for)));
+        return Some(MachineState::CannotTell(Unknown::NotProvedGone(missing_for)));
     }
     if seen.nodes.is_empty() {
-        return Some(Standing::Excused(Excuse::Gone));
+        return Some(MachineState::Excused(Excuse::Gone));
     }
-    let mut evidence = vec![witness.evidence(Source::Instance, MachineFact::Denied(unlisted.denials))];
-    let ended = |why| witness.evidence(Source::Instance, MachineFact::Ended(quoted(why)));
+    let mut evidence = vec![context.evidence(Source::Instance, MachineFact::Denied(unlisted.denials))];
+    let ended = |why| context.evidence(Source::Instance, MachineFact::Ended(quoted(why)));
     let taken = hosting::ended(seen).map(ended);
     let cause = if taken.is_some() { Cause::TakenBack } else { Cause::InstanceGone };
     evidence.extend(taken);
@@ -102,11 +102,11 @@ fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
 }
 
 /// Is it ours, and only ours? Do two nodes claim it?
-fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
+fn judge_claim(context: JudgeContext<'_>, seen: &Seen) -> Option<MachineState> {
     let cause = match seen.claim {
         Whose::Pool(_) if seen.nodes.len() > 1 && stands(Safeguard::Contested) => {
             let fact = NodeFact::SameInstance(shown(seen.nodes.iter().cloned()));
-            let evidence = vec![witness.evidence(Source::Nodes, fact)];
+            let evidence = vec![context.evidence(Source::Nodes, fact)];
             let finding = finding(Cause::DuplicateNode, Confidence::Sure, evidence);
             return Some(absent(FaultKind::Duplicate, finding, None, true));
         }
@@ -115,128 +115,128 @@ fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
         Whose::Several => Cause::Contested,
     };
     let marks = MachineFact::Marks(shown(seen.instance.marks.iter().cloned()));
-    let finding = finding(cause, Confidence::Sure, vec![witness.evidence(Source::Marks, marks)]);
+    let finding = finding(cause, Confidence::Sure, vec![context.evidence(Source::Marks, marks)]);
     Some(absent(FaultKind::Stray, finding, None, false))
 }
 
-fn judge_leaving(witness: Witness<'_>, seen: &Seen) -> Standing {
-    let since = witness.now.since(seen.state_since);
-    if since < witness.deadlines(seen).delete_within {
-        return Standing::Excused(Excuse::BeingDeleted);
+fn judge_leaving(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
+    let since = context.now.since(seen.state_since);
+    if since < context.deadlines(seen).delete_within {
+        return MachineState::Excused(Excuse::BeingDeleted);
     }
     let fact = MachineFact::Deleting(seen.instance.task.clone(), since);
-    let evidence = vec![witness.evidence(Source::Instance, fact)];
+    let evidence = vec![context.evidence(Source::Instance, fact)];
     let finding = finding(Cause::StuckDeleting, Confidence::Sure, evidence);
     absent(FaultKind::StuckDeleting, finding, Some(Span::ZERO), false)
 }
 
-fn judge_building(witness: Witness<'_>, seen: &Seen) -> Standing {
-    let since = witness.now.since(seen.state_since);
-    if since < witness.deadlines(seen).build_within {
-        return Standing::Excused(Excuse::BeingBuilt);
+fn judge_building(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
+    let since = context.now.since(seen.state_since);
+    if since < context.deadlines(seen).build_within {
+        return MachineState::Excused(Excuse::BeingBuilt);
     }
     let fact = MachineFact::Building(seen.instance.task.clone(), since);
-    let evidence = vec![witness.evidence(Source::Instance, fact)];
+    let evidence = vec![context.evidence(Source::Instance, fact)];
     let finding = finding(Cause::StuckBuilding, Confidence::Sure, evidence);
     absent(FaultKind::StuckBuilding, finding, Some(Span::ZERO), false)
 }
 
-fn judge_errored(witness: Witness<'_>, seen: &Seen) -> Standing {
+fn judge_errored(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
     let fault = seen.instance.fault.as_ref();
     let fault = fault.map(|fault| Fault { code: fault.code, message: quoted(&fault.message) });
-    let evidence = vec![witness.evidence(Source::Instance, MachineFact::Errored(fault))];
+    let evidence = vec![context.evidence(Source::Instance, MachineFact::Errored(fault))];
     let mut finding = finding(Cause::InstanceErrored, Confidence::Sure, evidence);
-    let ready = witness.ready(seen);
+    let ready = context.ready(seen);
     if let Some(left) = seen.left.as_ref().filter(|_| !ready) {
-        return service::judge_left(witness, seen, left);
+        return service::judge_left(context, seen, left);
     }
     if ready {
-        finding.against.push(witness.evidence(Source::OwnNode, NodeFact::Ready));
+        finding.against.push(context.evidence(Source::OwnNode, NodeFact::Ready));
     }
-    let served = served_in_error(witness, seen).filter(|_| !ready);
+    let served = served_in_error(context, seen).filter(|_| !ready);
     let (due_after, counted_from) = served.unwrap_or((Span::from_s(30), Time::default()));
     let (kind, due_after, rests_on_cluster) = (FaultKind::Errored, Some(due_after), false);
-    Standing::Absent(Absence { kind, finding, due_after, rests_on_cluster, counted_from })
+    MachineState::Absent(Absence { kind, finding, due_after, rests_on_cluster, counted_from })
 }
 
 /// A failed live migration leaves a machine that serves in ERROR for months. When its Node stops being Ready, or goes, it may
 /// only reboot by itself, and has the time of any other: how long, and from when. Where it was not seen how its ERROR began (by
 /// an earlier process, during a pause of ours), one that had joined may have served since then.
-fn served_in_error(witness: Witness<'_>, seen: &Seen) -> Option<(Span, Time)> {
-    let deadlines = witness.deadlines(seen);
+fn served_in_error(context: JudgeContext<'_>, seen: &Seen) -> Option<(Span, Time)> {
+    let deadlines = context.deadlines(seen);
     let not_ready = deadlines.not_ready_within;
-    let (time, silent_since) = match seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) {
+    let (time, silent_since) = match seen.nodes.first().and_then(|name| context.cluster.nodes.get(name)) {
         // Ready in a list that cannot be believed.
-        Some(node) if node.node.ready == Ready::True => (not_ready, Some(witness.now)),
+        Some(node) if node.node.ready == Ready::True => (not_ready, Some(context.now)),
         Some(node) => (not_ready, Some(node.ready_since)),
         None if seen.joined.is_some() => (not_ready.max(deadlines.vanished_within), seen.silent_since),
         None => return None,
     };
-    let began_in_sight = match witness.cloud.source.trust(witness.now) {
+    let began_in_sight = match context.cloud.source.trust(context.now) {
         Trust::Since(since) => seen.state_since > since,
         Trust::No(_) => false,
     };
     let died_of_it = |since: Time| began_in_sight && since.since(seen.state_since) < not_ready;
-    let counted_from = silent_since.unwrap_or_default().max(witness.cluster_since());
+    let counted_from = silent_since.unwrap_or_default().max(context.cluster_since());
     (!silent_since.is_some_and(died_of_it)).then(|| (time.max(Span::from_s(30)), counted_from))
 }
 
-fn judge_stopped(witness: Witness<'_>, seen: &Seen) -> Standing {
-    if witness.ready(seen) {
-        return Standing::Answers;
+fn judge_stopped(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
+    if context.ready(seen) {
+        return MachineState::Answers;
     }
-    if let Trust::No(why) = witness.cluster.source.trust(witness.now) {
-        return Standing::CannotTell(Unknown::Cluster(why));
+    if let Trust::No(why) = context.cluster.source.trust(context.now) {
+        return MachineState::CannotTell(Unknown::Cluster(why));
     }
     // Who takes a machine away drains it, deletes its Node and stops it: four such machines of ten froze their pool.
     if let Some(left) = &seen.left {
-        return service::judge_left(witness, seen, left);
+        return service::judge_left(context, seen, left);
     }
-    let fact = MachineFact::ShutOff(witness.now.since(seen.state_since));
-    let evidence = vec![witness.evidence(Source::Instance, fact)];
+    let fact = MachineFact::ShutOff(context.now.since(seen.state_since));
+    let evidence = vec![context.evidence(Source::Instance, fact)];
     let finding = finding(Cause::InstanceStopped, Confidence::Sure, evidence);
-    absent(FaultKind::Stopped, finding, Some(witness.deadlines(seen).not_ready_within), false)
+    absent(FaultKind::Stopped, finding, Some(context.deadlines(seen).not_ready_within), false)
 }
 
-fn judge_running(witness: Witness<'_>, seen: &Seen) -> Standing {
-    if let Trust::No(why) = witness.cluster.source.trust(witness.now) {
-        return Standing::CannotTell(Unknown::Cluster(why));
+fn judge_running(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
+    if let Trust::No(why) = context.cluster.source.trust(context.now) {
+        return MachineState::CannotTell(Unknown::Cluster(why));
     }
-    if let Some(group) = hosting::is_taken_by_its_group(seen).filter(|_| !witness.ready(seen)) {
-        return Standing::Excused(Excuse::TakenByGroup(group.clone()));
+    if let Some(group) = hosting::is_taken_by_its_group(seen).filter(|_| !context.ready(seen)) {
+        return MachineState::Excused(Excuse::TakenByGroup(group.clone()));
     }
-    match seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) {
-        Some(node) => judge_node(witness, seen, node),
-        None => judge_missing(witness, seen),
+    match seen.nodes.first().and_then(|name| context.cluster.nodes.get(name)) {
+        Some(node) => judge_node(context, seen, node),
+        None => judge_missing(context, seen),
     }
 }
 
-fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
+fn judge_node(context: JudgeContext<'_>, seen: &Seen, node: &NodeSeen) -> MachineState {
     if node.lost {
-        return Standing::CannotTell(Unknown::NodeLost);
+        return MachineState::CannotTell(Unknown::NodeLost);
     }
     if node.node.ready == Ready::True {
-        let usurped = judge_usurped(witness, seen, node);
-        return usurped.unwrap_or_else(|| service::judge_service(witness, seen, node));
+        let usurped = judge_usurped(context, seen, node);
+        return usurped.unwrap_or_else(|| service::judge_service(context, seen, node));
     }
     let intent = &node.node.intent;
     let deleting = intent.deleting.then_some(DELETION_STAMP);
     if let Some(sign) = deleting.or(intent.leaving.as_deref()) {
-        return service::judge_removal(witness, seen, node, sign);
+        return service::judge_removal(context, seen, node, sign);
     }
-    if let Some(standing) = judge_usurped(witness, seen, node) {
-        return standing;
+    if let Some(machine_state) = judge_usurped(context, seen, node) {
+        return machine_state;
     }
-    let sharers = witness.views.sharers(&witness.cloud.name, seen);
-    if let Some(standing) = judge_contested(witness, seen, &sharers) {
-        return standing;
+    let sharers = context.views.sharers(&context.cloud.name, seen);
+    if let Some(machine_state) = judge_contested(context, seen, &sharers) {
+        return machine_state;
     }
-    if let Some(real) = seen.joined.as_ref().filter(|name| !witness.cluster.nodes.contains_key(*name)) {
+    if let Some(real) = seen.joined.as_ref().filter(|name| !context.cluster.nodes.contains_key(*name)) {
         // The Node that it joined as was taken away on purpose; one that never answered does not unsay that.
         if let Some(left) = &seen.left {
-            return service::judge_left(witness, seen, left);
+            return service::judge_left(context, seen, left);
         }
-        return judge_stand_in(witness, seen, real, &node.node.name);
+        return judge_stand_in(context, seen, real, &node.node.name);
     }
     let condition = node.node.conditions.iter().find(|condition| &*condition.kind == "Ready");
     let says = |condition: &Condition| NodeFact::Condition(node.node.ready, condition.clone());
@@ -246,17 +246,17 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
         Ready::True | Ready::Unknown => Cause::KubeletSilent,
     };
     let source = Source::Node(node.node.name.clone());
-    let mut finding = finding(cause, Confidence::Likely, vec![witness.evidence(source, fact)]);
+    let mut finding = finding(cause, Confidence::Likely, vec![context.evidence(source, fact)]);
     if node.node.uninitialized && finding.cause == Cause::NodeNotReady {
-        finding.evidence.push(witness.evidence(Source::Taint, NodeFact::Uninitialized));
+        finding.evidence.push(context.evidence(Source::Taint, NodeFact::Uninitialized));
         finding.stage = Stage::CloudInitNode;
     } else if condition.is_some_and(is_of_the_pod_network) {
         finding.stage = Stage::Cni;
     }
-    if witness.lease_is_fresh(&node.node.name) {
-        finding.against.push(witness.evidence(Source::Lease, NodeFact::LeaseRenewed));
+    if context.lease_is_fresh(&node.node.name) {
+        finding.against.push(context.evidence(Source::Lease, NodeFact::LeaseRenewed));
     }
-    let deadlines = witness.deadlines(seen);
+    let deadlines = context.deadlines(seen);
     // A node that was never seen Ready, by this process, may still be joining: the wider deadline counts.
     let not_ready = deadlines.not_ready_within;
     // Where a join may take for ever, one that had joined before this process began is not waited for without an end.
@@ -273,57 +273,57 @@ pub(super) fn is_of_the_pod_network(ready: &Condition) -> bool {
 
 /// The node that the machine joined as is gone, and another that names it does not answer: what the other says of a kubelet
 /// is not about this machine's. It may as well be the machine coming back under another name, so it gets that time.
-fn judge_stand_in(witness: Witness<'_>, seen: &Seen, real: &NodeName, other: &NodeName) -> Standing {
-    let mut standing =
-        judge_vanished(witness, real, seen.joined_uid.as_ref(), witness.deadlines(seen).not_ready_within);
-    if let Standing::Absent(absence) = &mut standing {
+fn judge_stand_in(context: JudgeContext<'_>, seen: &Seen, real: &NodeName, other: &NodeName) -> MachineState {
+    let mut machine_state =
+        judge_vanished(context, real, seen.joined_uid.as_ref(), context.deadlines(seen).not_ready_within);
+    if let MachineState::Absent(absence) = &mut machine_state {
         let fact = NodeFact::StandIn(other.clone());
-        absence.finding.evidence.push(witness.evidence(Source::Nodes, fact));
+        absence.finding.evidence.push(context.evidence(Source::Nodes, fact));
     }
-    standing
+    machine_state
 }
 
-fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
+fn judge_missing(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
     if let Some(left) = &seen.left {
-        return service::judge_left(witness, seen, left);
+        return service::judge_left(context, seen, left);
     }
-    let sharers = witness.views.sharers(&witness.cloud.name, seen);
-    if let Some(standing) = judge_contested(witness, seen, &sharers) {
-        return standing;
+    let sharers = context.views.sharers(&context.cloud.name, seen);
+    if let Some(machine_state) = judge_contested(context, seen, &sharers) {
+        return machine_state;
     }
-    let deadlines = witness.deadlines(seen);
+    let deadlines = context.deadlines(seen);
     if let Some(name) = &seen.joined {
         let own = seen.joined_uid.as_ref();
-        let mut standing = judge_vanished(witness, name, own, deadlines.vanished_within);
-        if let (Standing::Absent(absence), Some(unlisted)) = (&mut standing, &seen.unlisted) {
-            let (denied_for, age) = (witness.now.since(unlisted.since), witness.now.since(seen.first_seen));
+        let mut machine_state = judge_vanished(context, name, own, deadlines.vanished_within);
+        if let (MachineState::Absent(absence), Some(unlisted)) = (&mut machine_state, &seen.unlisted) {
+            let (denied_for, age) = (context.now.since(unlisted.since), context.now.since(seen.first_seen));
             let fact = MachineFact::DeniedYoung { denied_for, age };
-            absence.finding.evidence.push(witness.evidence(Source::Cloud, fact));
+            absence.finding.evidence.push(context.evidence(Source::Cloud, fact));
         }
-        return standing;
+        return machine_state;
     }
     if let Some(namesake) = sharers.iter().find(|sharer| sharer.by == Identity::Name) {
-        return contested_by(witness, namesake);
+        return contested_by(context, namesake);
     }
     let names = || seen.instance.node_names().map(NodeName::from);
     // Without a memory of ours, the cluster's own events still tell that a node of this name was there once. Of a machine
     // that was seen being born, or that our ledger never heard of, they tell nothing: names are given again, and the node
     // that went was its namesake's.
     let new = seen.is_known_since_birth() || seen.made_meanwhile && !seen.may_have_served;
-    let removed = |name: &NodeName| witness.cluster.events_about(name).any(NodeEvent::is_removal);
+    let removed = |name: &NodeName| context.cluster.events_about(name).any(NodeEvent::is_removal);
     if !new && let Some(namesake) = names().find(removed) {
-        let mut standing = judge_vanished(witness, &namesake, None, deadlines.vanished_within);
-        if let Standing::Absent(absence) = &mut standing {
+        let mut machine_state = judge_vanished(context, &namesake, None, deadlines.vanished_within);
+        if let MachineState::Absent(absence) = &mut machine_state {
             // A name is a hint: the controller never saw that Node stand for this machine.
             absence.finding.confidence = Confidence::Possible;
         }
-        return standing;
+        return machine_state;
     }
-    let mut evidence = vec![witness.evidence(Source::Cluster, NodeFact::None)];
+    let mut evidence = vec![context.evidence(Source::Cluster, NodeFact::None)];
     if seen.may_have_served {
-        evidence.push(witness.evidence(Source::Ledger, MachineFact::NodesUnseen));
+        evidence.push(context.evidence(Source::Ledger, MachineFact::NodesUnseen));
     } else if !seen.born_in_sight {
-        evidence.push(witness.evidence(Source::Ledger, MachineFact::OlderThanWatch));
+        evidence.push(context.evidence(Source::Ledger, MachineFact::OlderThanWatch));
     }
     let mut finding = finding(Cause::Unknown, Confidence::Possible, evidence);
     finding.stage = Stage::Network;
@@ -332,11 +332,11 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
 
 /// A Node that serves under another name, or names another instance, carries this machine's identity: the machine may be
 /// the one that serves, so it is neither missing nor to be repaired before a person has told the two apart.
-fn judge_contested(witness: Witness<'_>, seen: &Seen, sharers: &[Sharer<'_>]) -> Option<Standing> {
+fn judge_contested(context: JudgeContext<'_>, seen: &Seen, sharers: &[Sharer<'_>]) -> Option<MachineState> {
     // That a lease falls silent is no event, so that only Ready counts here; before an act its lease counts as well.
-    let answers = |name: &NodeName| witness.cluster.answers(name);
+    let answers = |name: &NodeName| context.cluster.answers(name);
     let sharer = taken_over(seen, sharers).or_else(|| contesting_among(sharers, answers))?;
-    stands(Safeguard::SharedIdentity).then(|| contested_by(witness, sharer))
+    stands(Safeguard::SharedIdentity).then(|| contested_by(context, sharer))
 }
 
 /// The Node that the machine joined as is linked to another machine now. The machine has not lost a Node of its own, and after a
@@ -349,25 +349,25 @@ fn taken_over<'s, 'a>(seen: &Seen, sharers: &'s [Sharer<'a>]) -> Option<&'s Shar
 /// By the system UUID on its Node the kubelet that writes it runs on another machine that is there: two machines of one name take
 /// turns at one Node, and whether it is Ready says nothing of this one (seed 3701832: its namesake's kubelet hung, and this one
 /// was rebooted).
-fn judge_usurped(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Standing> {
-    let writer = witness.views.writer(&seen.instance.id, &node.node);
+fn judge_usurped(context: JudgeContext<'_>, seen: &Seen, node: &NodeSeen) -> Option<MachineState> {
+    let writer = context.views.writer(&seen.instance.id, &node.node);
     let writer = writer.filter(|_| stands(Safeguard::SharedIdentity))?;
     let (node, ready, instance) =
         (node.node.name.clone(), node.node.ready == Ready::True, writer.instance.id.clone());
-    Some(duplicate(witness, NodeFact::OthersUuid { node, ready, instance }))
+    Some(duplicate(context, NodeFact::OthersUuid { node, ready, instance }))
 }
 
-fn contested_by(witness: Witness<'_>, sharer: &Sharer<'_>) -> Standing {
+fn contested_by(context: JudgeContext<'_>, sharer: &Sharer<'_>) -> MachineState {
     let Sharer { name, seen, by, .. } = sharer;
     let (node, ready, by) = ((*name).clone(), seen.node.ready == Ready::True, *by);
     let stands_for = seen.link.as_ref().map(|link| link.instance.clone());
     let provider = seen.node.provider.clone();
-    duplicate(witness, NodeFact::Shared { node, ready, by, stands_for, provider })
+    duplicate(context, NodeFact::Shared { node, ready, by, stands_for, provider })
 }
 
 /// One Node, two machines: told, and never acted upon.
-fn duplicate(witness: Witness<'_>, fact: NodeFact) -> Standing {
-    let evidence = vec![witness.evidence(Source::Nodes, fact)];
+fn duplicate(context: JudgeContext<'_>, fact: NodeFact) -> MachineState {
+    let evidence = vec![context.evidence(Source::Nodes, fact)];
     let finding = finding(Cause::DuplicateInstance, Confidence::Likely, evidence);
     absent(FaultKind::Duplicate, finding, None, true)
 }

@@ -5,7 +5,7 @@ use crate::model::evidence::Evidence;
 use crate::model::incident::{Confidence, FaultKind, Finding};
 use crate::model::time::{Span, Time};
 
-use super::standing::Absence;
+use super::machine_state::Absence;
 
 /// One fault, with what explains it and how long the controller waits before it acts on it.
 #[derive(Clone, Debug, PartialEq, Eq)]

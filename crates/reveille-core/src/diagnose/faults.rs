@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use crate::model::cause::Cause;
 use crate::model::evidence::{Evidence, Fact, NetworkFact, NodeFact, Source, quoted};
-use crate::model::hearing::Unread;
 use crate::model::id::{GroupId, InstanceId, NodeName, PoolName, RuleId};
 use crate::model::incident::{Confidence, FaultKind, Finding, Subject};
 use crate::model::instance::InstanceState;
+use crate::model::log_evidence::Unread;
+use crate::model::log_findings::{LogFinding, LogFindings};
 use crate::model::network::{NUDGE_MARK, RuleSpec, SecurityGroup};
 use crate::model::node::Ready;
 use crate::model::roster::{GroupRef, Pool, Roster};
-use crate::model::testimony::{Testimony, Told};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
@@ -272,17 +272,18 @@ pub fn enrich(
     if !gathered.is_complete() {
         return;
     }
-    let testimony = gathered.testimony.as_ref().map(|read| read.as_ref().map(|it| &**it).map_err(Arc::clone));
-    let read = testimony.as_ref().and_then(|read| read.as_ref().ok()).copied();
+    let log_findings =
+        gathered.log_findings.as_ref().map(|read| read.as_ref().map(|it| &**it).map_err(Arc::clone));
+    let read = log_findings.as_ref().and_then(|read| read.as_ref().ok()).copied();
     if !console_counts(fault.kind, seen) {
-        if let Some(testimony) = read {
-            explain_one_that_joined(fault, testimony, read_at);
+        if let Some(log_findings) = read {
+            explain_one_that_joined(fault, log_findings, read_at);
         }
         return;
     }
     let needs = port_needs(roster, cloud, seen);
     let facts = NeverJoinedFacts {
-        testimony,
+        log_findings,
         ports: &seen.ports,
         group_needs: &needs,
         instance: &seen.instance,
@@ -299,8 +300,8 @@ pub fn enrich(
         fault.finding = first;
         fault.more = findings;
     }
-    if let Some(testimony) = read {
-        note_unread(fault, testimony, read_at);
+    if let Some(log_findings) = read {
+        note_unread(fault, log_findings, read_at);
     }
 }
 
@@ -308,15 +309,15 @@ pub fn enrich(
 /// words prove says more than that the Node is not Ready. The exception is a fault that the engine found earlier on the
 /// machine's way: a Node that no cloud controller initialised has no pod network either. Objects show how far the machine
 /// came. They also show why its Node went: in that case the words stand behind.
-fn explain_one_that_joined(fault: &mut Fault, testimony: &Testimony, read_at: Time) {
+fn explain_one_that_joined(fault: &mut Fault, log_findings: &LogFindings, read_at: Time) {
     // What the engine tells by itself rests on more than words, and a first boot is long over.
-    let counts = |told: &&Told| {
+    let counts = |told: &&LogFinding| {
         told.confidence >= Confidence::Likely
             && told.is_of_the_cluster()
             && !told.cause.is_of_the_first_boot()
             && Cause::from_code(told.cause.code()).is_none()
     };
-    let told = testimony.told.iter().filter(counts).map(|told| told.finding(read_at));
+    let told = log_findings.told.iter().filter(counts).map(|told| told.finding(read_at));
     fault.more = told.collect();
     let own = &fault.finding;
     let says_more = |first: &Finding| first.stage <= own.stage || own.stage == own.cause.stage();
@@ -325,15 +326,15 @@ fn explain_one_that_joined(fault: &mut Fault, testimony: &Testimony, read_at: Ti
         first.evidence.append(&mut fault.finding.evidence);
         fault.finding = Finding { stage: fault.finding.stage, ..first };
     }
-    note_unread(fault, testimony, read_at);
+    note_unread(fault, log_findings, read_at);
 }
 
 /// What could have told more and was not to be read, where nothing sure was found without it.
-fn note_unread(fault: &mut Fault, testimony: &Testimony, read_at: Time) {
+fn note_unread(fault: &mut Fault, log_findings: &LogFindings, read_at: Time) {
     if fault.finding.confidence == Confidence::Sure {
         return;
     }
-    let notes = testimony
+    let notes = log_findings
         .unread
         .iter()
         .map(|Unread { source, why }| Evidence::new(source.clone(), Fact::Unread(quoted(why)), read_at));

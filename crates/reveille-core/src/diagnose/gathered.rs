@@ -1,6 +1,6 @@
 //! Evidence that was read on purpose before anything is done, and what is known of it by now.
 //!
-//! What a machine says of itself arrives judged (see [`crate::model::testimony`]) and is kept so: its machine is weighed
+//! What a machine says of itself arrives judged (see [`crate::model::log_findings`]) and is kept so: its machine is weighed
 //! again with every reading of the world. Of the text itself only the last lines are kept, for a machine of which nothing else
 //! is known, and more of them where a pool keeps its failed machines: who comes to look finds them in the incident.
 
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use crate::effect::Look;
 use crate::model::before::ActionMark;
 use crate::model::evidence::Evidence;
-use crate::model::hearing::Hearing;
 use crate::model::id::{CloudName, IntentId, NodeName, RequestId};
 use crate::model::incident::FaultKind;
 use crate::model::instance::{InstanceAction, InstanceState};
-use crate::model::testimony::Testimony;
+use crate::model::log_evidence::EvidenceQuery;
+use crate::model::log_findings::LogFindings;
 use crate::model::time::{ServiceTime, Time};
 use crate::observe::cloud::Seen;
 
@@ -29,7 +29,7 @@ pub struct Gathered {
     /// between two, two answers of the same kind came, and it was to be deleted although its log of actions was not read.
     pub outstanding: Vec<Look>,
     /// What the machine says of itself, or why that read failed.
-    pub testimony: Option<Result<Arc<Testimony>, Arc<str>>>,
+    pub log_findings: Option<Result<Arc<LogFindings>, Arc<str>>>,
     /// The last lines of the console, where failed machines are kept for a look.
     pub last_words: Option<Arc<str>>,
     /// The newest entry of the action log: what was done last, by whom.
@@ -67,7 +67,7 @@ pub fn console_counts(kind: FaultKind, seen: &Seen) -> bool {
 }
 
 /// The read that explains a machine with this fault by words; none while it has no guest.
-pub fn hearing(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> {
+pub fn evidence_query(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> {
     let instance = &seen.instance;
     if instance.state == InstanceState::Building {
         return None;
@@ -77,8 +77,8 @@ pub fn hearing(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> 
     }
     let node = seen.nodes.first().or(seen.joined.as_ref()).cloned();
     let asks_as = node.clone().unwrap_or_else(|| NodeName::new(instance.name.as_str().to_lowercase()));
-    let hearing = Hearing { node, asks_as, console_counts: console_counts(kind, seen) };
-    Some(Look::Testimony(cloud.clone(), instance.id.clone(), Arc::new(hearing)))
+    let evidence_query = EvidenceQuery { node, asks_as, console_counts: console_counts(kind, seen) };
+    Some(Look::LogEvidence(cloud.clone(), instance.id.clone(), Arc::new(evidence_query)))
 }
 
 /// Actions after which a machine boots, or goes on where it stood, and has to come back. Also actions that take it off for
@@ -130,13 +130,13 @@ impl Gathered {
         self.asked_at.is_some() && self.outstanding.is_empty()
     }
 
-    /// A testimony arrived. It is dropped for a machine that the cloud does not let run: the engine asks for none there. Of
+    /// Findings arrived. They are dropped for a machine that the cloud does not let run: the engine asks for none there. Of
     /// the console only the lines that are quoted are kept: the consoles of ten thousand machines that are not Ready would
     /// fill 640 MB.
-    pub fn take_testimony(&mut self, kind: FaultKind, testimony: &Testimony) {
-        self.testimony = is_heard(kind).then(|| {
-            let console = testimony.console.as_ref().map(|text| console::as_quoted(text));
-            Ok(Arc::new(Testimony { console: console.map_err(Arc::clone), ..testimony.clone() }))
+    pub fn take_log_findings(&mut self, kind: FaultKind, log_findings: &LogFindings) {
+        self.log_findings = is_heard(kind).then(|| {
+            let console = log_findings.console.as_ref().map(|text| console::as_quoted(text));
+            Ok(Arc::new(LogFindings { console: console.map_err(Arc::clone), ..log_findings.clone() }))
         });
     }
 

@@ -18,8 +18,8 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 
 use super::fault::{Fault, fault};
-use super::question::Witness;
-use super::standing::Absence;
+use super::machine_state::Absence;
+use super::question::JudgeContext;
 
 /// What the provider says of it, if anything.
 pub fn of(seen: &Seen) -> Option<&Hosting> {
@@ -57,25 +57,25 @@ pub(super) fn ended(seen: &Seen) -> Option<&str> {
 }
 
 /// Adds to an absence what the provider says, and lets it name the cause where that says more than silence does.
-pub(super) fn explain(witness: Witness<'_>, seen: &Seen, absence: &mut Absence) {
+pub(super) fn explain(context: JudgeContext<'_>, seen: &Seen, absence: &mut Absence) {
     let Some(hosting) = of(seen) else { return };
     let finding = &mut absence.finding;
     let checks = hosting.checks;
     let impaired = checks.impaired().next().is_some();
     if impaired {
         let fact = MachineFact::ChecksFailed { checks, ready: false };
-        finding.evidence.push(witness.evidence(Source::StatusChecks, fact));
+        finding.evidence.push(context.evidence(Source::StatusChecks, fact));
     }
     // A roster that allows replacement also allows the loss of this storage. The finding says so beforehand, and not only
     // where a stop is considered.
     use FaultKind::{Errored, NeverJoined, NotReady, StuckBuilding, Vanished};
     let may_go = matches!(absence.kind, NeverJoined | Vanished | NotReady | Errored | StuckBuilding);
     if hosting.loses_disks && may_go {
-        finding.evidence.push(witness.evidence(Source::Disks, MachineFact::LosesDisks));
+        finding.evidence.push(context.evidence(Source::Disks, MachineFact::LosesDisks));
     }
-    finding.evidence.extend(announced(hosting, witness.now));
+    finding.evidence.extend(announced(hosting, context.now));
     if let Some(group) = &hosting.group {
-        finding.evidence.push(witness.evidence(Source::ScalingGroup, MachineFact::Kept(group.clone())));
+        finding.evidence.push(context.evidence(Source::ScalingGroup, MachineFact::Kept(group.clone())));
     }
     let silent = matches!(finding.cause, Cause::KubeletSilent | Cause::Unknown);
     let named = match absence.kind {
@@ -87,15 +87,15 @@ pub(super) fn explain(witness: Witness<'_>, seen: &Seen, absence: &mut Absence) 
             Some((Cause::GuestImpaired, Confidence::Likely))
         }
         FaultKind::NeverJoined if silent && hosting.no_identity => {
-            Some((Cause::IdentityMissing, without_identity(witness, seen)))
+            Some((Cause::IdentityMissing, without_identity(context, seen)))
         }
         _ => None,
     };
     if let Some((cause, confidence)) = named {
         if cause == Cause::IdentityMissing {
-            finding.evidence.insert(0, witness.evidence(Source::Instance, MachineFact::NoIdentity));
+            finding.evidence.insert(0, context.evidence(Source::Instance, MachineFact::NoIdentity));
         } else if let (Cause::TakenBack, Some(why)) = (&cause, &hosting.ended) {
-            finding.evidence.insert(0, witness.evidence(Source::Instance, MachineFact::Ended(quoted(why))));
+            finding.evidence.insert(0, context.evidence(Source::Instance, MachineFact::Ended(quoted(why))));
         }
         finding.stage = cause.stage();
         finding.cause = cause;
@@ -104,10 +104,10 @@ pub(super) fn explain(witness: Witness<'_>, seen: &Seen, absence: &mut Absence) 
 }
 
 /// Where others of its pool have an identity, that it has none is no way of the pool.
-fn without_identity(witness: Witness<'_>, seen: &Seen) -> Confidence {
+fn without_identity(context: JudgeContext<'_>, seen: &Seen) -> Confidence {
     let has = |other: &Seen| of(other).is_some_and(|hosting| !hosting.no_identity);
     let sibling = |other: &&Seen| other.pool() == seen.pool() && !other.nodes.is_empty() && has(other);
-    let siblings = witness.cloud.instances.values().any(|other| sibling(&other));
+    let siblings = context.cloud.instances.values().any(|other| sibling(&other));
     if siblings { Confidence::Likely } else { Confidence::Possible }
 }
 

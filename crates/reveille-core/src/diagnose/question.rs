@@ -11,11 +11,11 @@ use crate::observe::cluster::ClusterView;
 use crate::observe::sharing::Views;
 use crate::observe::source::Trust;
 
-use super::standing::{Absence, Standing};
+use super::machine_state::{Absence, MachineState};
 
 /// Everything that the question needs.
 #[derive(Clone, Copy)]
-pub struct Witness<'a> {
+pub struct JudgeContext<'a> {
     /// The roster.
     pub roster: &'a Roster,
     /// The machine's cloud.
@@ -28,7 +28,7 @@ pub struct Witness<'a> {
     pub now: Time,
 }
 
-impl Witness<'_> {
+impl JudgeContext<'_> {
     pub(super) fn deadlines(&self, seen: &Seen) -> Deadlines {
         seen.pool()
             .and_then(|name| self.roster.pools.get(name))
@@ -68,7 +68,7 @@ pub(super) fn absent(
     finding: Finding,
     due_after: Option<Span>,
     rests_on_cluster: bool,
-) -> Standing {
+) -> MachineState {
     let counted_from = Time::default();
-    Standing::Absent(Absence { kind, finding, due_after, rests_on_cluster, counted_from })
+    MachineState::Absent(Absence { kind, finding, due_after, rests_on_cluster, counted_from })
 }

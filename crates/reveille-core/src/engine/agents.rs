@@ -71,8 +71,9 @@ impl State {
         let Some(machine) = self.machine_of(agent) else { return };
         let Some(report) = self.agents.get(agent).map(|seen| seen.report.clone()) else { return };
         let now = self.now;
-        let hold = if report.unsaid { self.agents.hold(&machine).cloned() } else { report.hold.clone() };
-        let told = AgentTold { agent: agent.clone(), hold };
+        let blocker =
+            if report.unsaid { self.agents.blocker(&machine).cloned() } else { report.blocker.clone() };
+        let told = AgentTold { agent: agent.clone(), blocker };
         let has_open = self.incidents.has_open(&machine);
         self.traces.hear(machine, &report.stages, told, now, has_open);
     }

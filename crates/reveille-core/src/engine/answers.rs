@@ -131,7 +131,7 @@ impl State {
             Look::Group(cloud, id) => (cloud, Thing::Group(id.clone())),
             Look::Router(cloud, id) => (cloud, Thing::Router(id.clone())),
             // Of these no listing tells anything.
-            Look::Console(..) | Look::Testimony(..) | Look::Actions(..) | Look::Roles(..) => return,
+            Look::Console(..) | Look::LogEvidence(..) | Look::Actions(..) | Look::Roles(..) => return,
             Look::Node(_) | Look::NodeEvents(_) => return,
         };
         if let Some(view) = self.clouds.get_mut(cloud) {
@@ -311,25 +311,25 @@ impl State {
             gathered.outstanding.push(look.clone());
             self.reads.ask(look, LookFor::Evidence(key.clone()));
         }
-        let of_guest = matches!(look, Look::Console(..) | Look::Testimony(..));
+        let of_guest = matches!(look, Look::Console(..) | Look::LogEvidence(..));
         let of_cloud = of_guest || matches!(look, Look::Actions(..) | Look::Instance(..) | Look::Roles(..));
         // A denial that comes too late proves nothing any more, and is asked for again later and later.
         let late = matches!(look, Look::Instance(..)) && self.now.since(asked_at) > Unlisted::APART;
         gathered.missed |= of_cloud && (answer.is_err() || late);
         match (look, answer) {
-            (_, Ok(Answer::Testimony(testimony))) => {
-                if let (true, Ok(text)) = (keeps, &testimony.console) {
+            (_, Ok(Answer::LogFindings(log_findings))) => {
+                if let (true, Ok(text)) = (keeps, &log_findings.console) {
                     gathered.take_last_words(text);
                 }
-                gathered.missed |= testimony.unread.iter().any(|unread| unread.source == Source::Console);
-                gathered.take_testimony(key.kind, &testimony);
+                gathered.missed |= log_findings.unread.iter().any(|unread| unread.source == Source::Console);
+                gathered.take_log_findings(key.kind, &log_findings);
             }
             // A console that no catalogue judged is not evidence: for the engine, it was not read.
             (_, Ok(Answer::Console(_) | Answer::Said(_))) => {
-                gathered.testimony = Some(Err(Arc::from(UNJUDGED)))
+                gathered.log_findings = Some(Err(Arc::from(UNJUDGED)))
             }
-            (_, Ok(Answer::NoConsole(why))) => gathered.testimony = Some(Err(why)),
-            (_, Err(error)) if of_guest => gathered.testimony = Some(Err(error.text)),
+            (_, Ok(Answer::NoConsole(why))) => gathered.log_findings = Some(Err(why)),
+            (_, Err(error)) if of_guest => gathered.log_findings = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
                 // A read of the round before that was still out is as old as its question, and so is what it tells.
                 gathered.asked_at = gathered.asked_at.map(|at| at.min(asked_at));

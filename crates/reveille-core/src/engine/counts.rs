@@ -1,8 +1,8 @@
 //! Counts which machines have a problem, and where, and what that freezes.
 //!
 //! ```text
-//!  standing of a machine ─▶ Place { pool, zone, rank, goes } ─▶ Counts ─┬─▶ too many of a pool, or of all ─┐
-//!  leases ─▶ silent, whatever its Node is said to be ─────────────────┴─▶ a zone, or the fleet, is dark ──┴─▶ Freezes
+//!  state of a machine ─▶ Place { pool, zone, rank, goes } ─▶ Counts ─┬─▶ too many of a pool, or of all ─┐
+//!  leases ─▶ silent, whatever its Node is said to be ──────────────┴─▶ a zone, or the fleet, is dark ──┴─▶ Freezes
 //! ```
 //!
 //! `plan::interlock` says which repairs a freeze blocks.
@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnose::hosting;
-use crate::diagnose::standing::{Absence, Standing};
+use crate::diagnose::machine_state::{Absence, MachineState};
 use crate::model::blocker::Scope;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::NodeName;
@@ -35,24 +35,24 @@ const LONG_GONE: Span = Span::from_min(30);
 
 impl State {
     /// Where the machine is counted, and as what.
-    pub(super) fn place(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> Option<Place> {
+    pub(super) fn place(&self, key: &MachineKey, seen: &Seen, machine_state: &MachineState) -> Option<Place> {
         let pool = seen.pool()?.clone();
         let context = self.context();
         let was_unhealthy = || self.counts.place(key).is_some_and(|place| place.rank == Rank::Unhealthy);
         let is_denied_lately = || !self.is_taken_away(seen) && !self.is_long_gone(key);
         let serves = || context.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
         let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
-        let rank = match standing {
-            Standing::Answers => Rank::Present,
+        let rank = match machine_state {
+            MachineState::Answers => Rank::Present,
             // Its cloud denies it, or shows it no more, and it serves. Where its lease is silent, the counts counts it as away.
-            Standing::CannotTell(_) if self.answers_itself(key, seen) => Rank::Present,
+            MachineState::CannotTell(_) if self.answers_itself(key, seen) => Rank::Present,
             // The cloud cannot be read any more. A machine that had a problem still counts as having it; otherwise the
             // failed read would end a freeze (seed 3300706).
-            Standing::CannotTell(_) if was_unhealthy() && !serves() => Rank::Unhealthy,
-            Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
-            Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
-            Standing::Excused(_) => Rank::Leaving,
-            Standing::Absent(absence) => match absence.kind {
+            MachineState::CannotTell(_) if was_unhealthy() && !serves() => Rank::Unhealthy,
+            MachineState::CannotTell(_) | MachineState::Starting(_) => Rank::Undecided,
+            MachineState::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
+            MachineState::Excused(_) => Rank::Leaving,
+            MachineState::Absent(absence) => match absence.kind {
                 // The pool waits for no join. A machine that has not joined is no loss to the cluster: eight such machines
                 // beside six that serve would freeze the roster for good.
                 FaultKind::NeverJoined | FaultKind::NotReady if absence.due_after.is_none() => {

@@ -13,13 +13,13 @@ use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::time::{ServiceTime, Span, Time};
 use crate::plan::context::Case;
-use crate::plan::others::OTHERS_HOLD;
+use crate::plan::others::OTHERS_BLOCK_MAX;
 
 use super::State;
 
 /// Starts of ours, each of which may have missed that others gave a machine back, hold its repair for so long at most: as long as
 /// a pool is held in which others are at work.
-const UNKNOWN_HOLD: Span = OTHERS_HOLD;
+const UNKNOWN_BLOCK_MAX: Span = OTHERS_BLOCK_MAX;
 
 /// The last listing of a process that died may have begun so long before.
 const LISTED_WITHIN: Span = Span::from_min(2);
@@ -33,14 +33,14 @@ impl State {
     /// a moment ago: no ledger tells of a rebuild that ended just before the restart, and EC2 keeps no log of a start. A person
     /// who asked for a repair knows what was done before that.
     ///
-    /// A process that is started again and again would never repair anything: after [`UNKNOWN_HOLD`] from the first such start a
-    /// further one says nothing more, but of a machine that the first listing lacks. What others do to the others, lists and the
-    /// log of actions tell.
+    /// A process that is started again and again would never repair anything: after [`UNKNOWN_BLOCK_MAX`] from the first such
+    /// start a further one says nothing more, but of a machine that the first listing lacks. What others do to the others,
+    /// lists and the log of actions tell.
     fn given_back_before(&self, cloud: &CloudName, is_first: bool) -> BTreeMap<InstanceId, Time> {
         let was_off = self.incidents.closed().filter(|closed| closed.incident.key.kind == FaultKind::Stopped);
         let was_off = was_off.map(|closed| (&closed.incident.key, closed.watched_from));
         let is_open = |case: &&Case| case.incident.key.kind.is_absence() && !case.incident.is_asked_for();
-        let is_long_ago = |at: &Time| self.now.since(*at) >= UNKNOWN_HOLD;
+        let is_long_ago = |at: &Time| self.now.since(*at) >= UNKNOWN_BLOCK_MAX;
         let since = |case: &Case| match case.incident.key.kind {
             FaultKind::Errored => case.watched_from,
             _ => case.resumed_at.filter(|at| is_first && is_long_ago(at)).unwrap_or(self.now),
@@ -80,7 +80,7 @@ impl State {
     /// every quarter of an hour would never repair one.
     fn served_before(&self, cloud: &CloudName) -> BTreeSet<InstanceId> {
         let is_so = |case: &&Case| {
-            let is_long_ago = case.resumed_at.is_some_and(|at| self.now.since(at) >= UNKNOWN_HOLD);
+            let is_long_ago = case.resumed_at.is_some_and(|at| self.now.since(at) >= UNKNOWN_BLOCK_MAX);
             is_long_ago && case.incident.key.kind.is_absence() && case.served_since.is_some()
         };
         let machines = self.incidents.open().values().filter(is_so).filter_map(|case| {

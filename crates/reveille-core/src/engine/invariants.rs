@@ -26,14 +26,14 @@ use super::{State, Wake};
 
 /// What has been seen over a run: intents recorded and calls made, each once.
 #[derive(Clone, Debug, Default)]
-pub struct Witnessed {
+pub struct SeenEffects {
     recorded: BTreeMap<IntentId, Call>,
     durable: BTreeSet<IntentId>,
     called: BTreeSet<IntentId>,
     asked: BTreeMap<crate::model::id::RecordId, IntentId>,
 }
 
-impl Witnessed {
+impl SeenEffects {
     /// The ledger acknowledged a record.
     pub fn acknowledge(&mut self, record: crate::model::id::RecordId) {
         if let Some(intent) = self.asked.get(&record) {
@@ -51,15 +51,19 @@ impl Witnessed {
 }
 
 /// Checks one step's effects against the state after it, and the whole state.
-pub fn check(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Result<(), Violation> {
-    check_effects(state, effects, witnessed)?;
+pub fn check(state: &State, effects: &[Effect], seen_effects: &mut SeenEffects) -> Result<(), Violation> {
+    check_effects(state, effects, seen_effects)?;
     check_state(state)
 }
 
 /// The same, but of the state only what the step judged or decided: a step among 50,000 open cases costs what it touches and
 /// not 1.3 ms. What this leaves out, [`check_state`] finds on a slow beat.
-pub fn check_touched(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Result<(), Violation> {
-    check_effects(state, effects, witnessed)?;
+pub fn check_touched(
+    state: &State,
+    effects: &[Effect],
+    seen_effects: &mut SeenEffects,
+) -> Result<(), Violation> {
+    check_effects(state, effects, seen_effects)?;
     for key in &state.touched {
         if let Some(case) = state.incidents.get(key) {
             check_case(state, key, case)?;
@@ -68,16 +72,16 @@ pub fn check_touched(state: &State, effects: &[Effect], witnessed: &mut Witnesse
     check_operations(state)
 }
 
-fn check_effects(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Result<(), Violation> {
+fn check_effects(state: &State, effects: &[Effect], seen_effects: &mut SeenEffects) -> Result<(), Violation> {
     for effect in effects {
         match effect {
             Effect::Record { id, record: Record::Intended { intent, call, fence, .. } } => {
                 ensure(*fence == state.start.fence, 9, || format!("{intent} carries {fence}"))?;
-                ensure(!witnessed.recorded.contains_key(intent), 6, || {
+                ensure(!seen_effects.recorded.contains_key(intent), 6, || {
                     format!("{intent} was recorded twice")
                 })?;
-                witnessed.recorded.insert(*intent, call.clone());
-                witnessed.asked.insert(*id, *intent);
+                seen_effects.recorded.insert(*intent, call.clone());
+                seen_effects.asked.insert(*id, *intent);
             }
             // One that was refused, and is written again, was opened earlier (seed 3202337).
             Effect::Record { record: Record::Opened { at, key, .. }, .. } if *at == state.now => {
@@ -85,11 +89,11 @@ fn check_effects(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -
             }
             Effect::Call { intent, fence, call } => {
                 ensure(*fence == state.start.fence, 9, || format!("{intent} is called with {fence}"))?;
-                ensure(witnessed.durable.contains(intent), 6, || {
+                ensure(seen_effects.durable.contains(intent), 6, || {
                     format!("{intent} is called before the ledger has it")
                 })?;
-                ensure(witnessed.called.insert(*intent), 6, || format!("{intent} is called twice"))?;
-                ensure(witnessed.recorded.get(intent) == Some(call), 6, || {
+                ensure(seen_effects.called.insert(*intent), 6, || format!("{intent} is called twice"))?;
+                ensure(seen_effects.recorded.get(intent) == Some(call), 6, || {
                     format!("{intent} is not what was recorded")
                 })?;
                 ensure(state.start.acting, 12, || format!("{call}: a dry run acts"))?;

@@ -1,9 +1,9 @@
 //! Judges each dirty machine once: how it stands, what is wrong with it, what it counts as, and when it is looked at again.
 //!
 //! ```text
-//!  dirty ─▶ standing ─▶ faults ─┬─▶ place in the counts
-//!                               ├─▶ cases: incidents open, refresh, close
-//!                               └─▶ gone, and nothing holds it: forget
+//!  dirty ─▶ machine state ─▶ faults ─┬─▶ place in the counts
+//!                                    ├─▶ cases: incidents open, refresh, close
+//!                                    └─▶ gone, and nothing holds it: forget
 //! ```
 //!
 //! `diagnose` concludes, `cases` keeps the incidents, and `nodes_only` judges Nodes that no listed instance explains.
@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use crate::diagnose::fault::Fault;
 use crate::diagnose::faults;
-use crate::diagnose::standing::Standing;
-use crate::diagnose::{absence, hosting, service, witness};
+use crate::diagnose::machine_state::MachineState;
+use crate::diagnose::{absence, agent_evidence, hosting, service};
 use crate::effect::{Call, Look};
 use crate::model::id::InstanceName;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
@@ -59,11 +59,11 @@ impl State {
         }
     }
 
-    /// How a machine stands now; asked by the roll as well.
-    pub fn standing(&self, key: &MachineKey) -> Option<Standing> {
+    /// The state of a machine now; the status report asks as well.
+    pub fn machine_state(&self, key: &MachineKey) -> Option<MachineState> {
         let context = self.context();
         let (cloud, seen) = context.seen(key)?;
-        Some(absence::judge_instance(context.witness(cloud), seen))
+        Some(absence::judge_instance(context.judge_context(cloud), seen))
     }
 
     fn judge_machine(&mut self, key: &MachineKey) {
@@ -82,20 +82,20 @@ impl State {
             }
             return;
         };
-        let standing = absence::judge_instance(context.witness(cloud), seen);
+        let machine_state = absence::judge_instance(context.judge_context(cloud), seen);
         // This holds also for an instance in ERROR: the client that drained its Node may have done so because of that (seed
         // 3600191).
-        if matches!(standing, Standing::Absent(_)) && self.note_removed_unseen(key) {
+        if matches!(machine_state, MachineState::Absent(_)) && self.note_removed_unseen(key) {
             return self.judge_machine(key);
         }
         let context = self.context();
         let Some((cloud, seen)) = context.seen(key) else { return };
         let sighted = cloud.source.trust(self.now).is_given();
         let mut faults: Vec<Fault> = Vec::new();
-        if let Standing::Absent(absence) = &standing {
+        if let MachineState::Absent(absence) = &machine_state {
             faults.push(Fault::from(absence.clone()));
         }
-        let steady = is_expected(&standing) && seen.unlisted.is_none();
+        let steady = is_expected(&machine_state) && seen.unlisted.is_none();
         if sighted && steady {
             faults.extend(faults::of_machine(&self.roster, cloud, &self.cluster, seen, self.now));
             if let Some((_, agent)) = self.agents.fresh(self.now, key) {
@@ -108,14 +108,14 @@ impl State {
         let is_ours = our_stop.is_some();
         faults.retain(|fault| !(is_ours && fault.kind == FaultKind::Stopped));
         self.enrich(key, &mut faults);
-        let place = self.place(key, seen, &standing);
+        let place = self.place(key, seen, &machine_state);
         let asked = seen.nodes.iter().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
         // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
         let passing = is_ours
-            || matches!(standing, Standing::Excused(_))
+            || matches!(machine_state, MachineState::Excused(_))
                 && (state.is_leaving() || state == InstanceState::Building);
-        let (forget, wake) = self.watch_presence(key, seen, &standing);
+        let (forget, wake) = self.watch_presence(key, seen, &machine_state);
         self.counts.set(key, place);
         self.note_fleet(key);
         let settled = our_stop.and_then(|stop| stop.until);
@@ -130,7 +130,7 @@ impl State {
             self.forget(key, Verdict::SubjectGone);
             return;
         }
-        let blind = !sighted || matches!(standing, Standing::CannotTell(_));
+        let blind = !sighted || matches!(machine_state, MachineState::CannotTell(_));
         if blind || passing {
             // A machine that looked well while no list came is looked at again when sight returns: no timer is left for it. One
             // that we stopped and started is pending for a moment, and may have joined again by then.
@@ -151,7 +151,7 @@ impl State {
         self.note_seen_to_go(key);
         self.note_signs(key);
         if let Some(value) = asked.and_then(|asks| asks.repair) {
-            self.hear_request(key, &standing, value);
+            self.hear_request(key, &machine_state, value);
         }
     }
 
@@ -193,7 +193,12 @@ impl State {
     }
 
     /// What else must happen for a machine that is being proved gone, or whose state has a deadline.
-    fn watch_presence(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> (Presence, Option<Time>) {
+    fn watch_presence(
+        &self,
+        key: &MachineKey,
+        seen: &Seen,
+        machine_state: &MachineState,
+    ) -> (Presence, Option<Time>) {
         let mut presence = Presence::default();
         let deadlines = seen.pool().and_then(|pool| self.roster.pools.get(pool)).map(|pool| pool.deadlines);
         let deadline = deadlines.and_then(|deadlines| match seen.instance.state {
@@ -201,14 +206,14 @@ impl State {
             InstanceState::Deleting | InstanceState::Gone => Some(seen.state_since + deadlines.delete_within),
             _ => None,
         });
-        let witness = |cloud| self.context().witness(cloud);
+        let judge_context = |cloud| self.context().judge_context(cloud);
         let cloud = self.context().seen(key).map(|(cloud, _)| cloud);
         let failed = cloud.and_then(|view| view.failed_reads(&seen.instance.id));
-        let deadline = deadline.or_else(|| service::excused_until(witness(cloud?), seen));
-        let excused = matches!(standing, Standing::Excused(_) | Standing::Starting(_));
+        let deadline = deadline.or_else(|| service::excused_until(judge_context(cloud?), seen));
+        let excused = matches!(machine_state, MachineState::Excused(_) | MachineState::Starting(_));
         let mut wake = deadline.filter(|at| *at > self.now && excused);
         // That its agent fell silent is news, and nothing else would say so.
-        let unhealthy = matches!(standing, Standing::Absent(_));
+        let unhealthy = matches!(machine_state, MachineState::Absent(_));
         if let Some((_, agent)) = self.agents.fresh(self.now, key).filter(|_| unhealthy) {
             let silent_at = self.now + self.agents.silent_in(self.now, agent);
             wake = Some(wake.map_or(silent_at, |at| at.min(silent_at)));
@@ -253,7 +258,7 @@ impl State {
             }
             if let Some((_, agent)) = self.agents.latest(key) {
                 let silent = !self.agents.is_fresh(self.now, agent);
-                witness::hear(fault, &agent.report, agent.heard, silent);
+                agent_evidence::hear(fault, &agent.report, agent.heard, silent);
             }
         }
     }
@@ -280,10 +285,10 @@ impl State {
 }
 
 /// Of one that is taken away, or was taken out, nothing is missed, however long it is still there.
-fn is_expected(standing: &Standing) -> bool {
-    match standing {
-        Standing::Excused(_) => false,
-        Standing::Absent(absence) => absence.kind != FaultKind::StuckLeaving,
+fn is_expected(machine_state: &MachineState) -> bool {
+    match machine_state {
+        MachineState::Excused(_) => false,
+        MachineState::Absent(absence) => absence.kind != FaultKind::StuckLeaving,
         _ => true,
     }
 }

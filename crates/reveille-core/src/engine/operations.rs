@@ -143,7 +143,7 @@ impl State {
     fn held_until(&self, held: &[(RepairStep, Vec<crate::model::blocker::Blocker>)]) -> Option<Time> {
         use crate::model::blocker::Blocker;
         let timing = &self.roster.timing;
-        let spans = held.iter().flat_map(|(_, blockers)| blockers).map(|hold| match hold {
+        let spans = held.iter().flat_map(|(_, blockers)| blockers).map(|blocker| match blocker {
             Blocker::Settling(left)
             | Blocker::AgentAwaited(left)
             | Blocker::CoolingDown(left)

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::decide::Decision;
-use crate::diagnose::standing::Standing;
+use crate::diagnose::machine_state::MachineState;
 use crate::model::blocker::Blocker;
 use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};
 use crate::model::time::Time;
@@ -68,14 +68,14 @@ impl Requests {
 
 impl State {
     /// Takes in a request that stands on a machine's node.
-    pub(super) fn hear_request(&mut self, key: &MachineKey, standing: &Standing, value: Arc<str>) {
+    pub(super) fn hear_request(&mut self, key: &MachineKey, machine_state: &MachineState, value: Arc<str>) {
         let known = self.requests.knows(key, &value);
-        let open = match standing {
+        let open = match machine_state {
             // The controller does not refuse a request while the machine's state is unknown or excused. The request counts
             // once the controller knows which incident it is for.
-            Standing::CannotTell(_) | Standing::Excused(_) => return,
-            Standing::Answers | Standing::Starting(_) => None,
-            Standing::Absent(absence) => {
+            MachineState::CannotTell(_) | MachineState::Excused(_) => return,
+            MachineState::Answers | MachineState::Starting(_) => None,
+            MachineState::Absent(absence) => {
                 Some(IncidentKey { subject: Subject::Machine(key.clone()), kind: absence.kind })
             }
         };

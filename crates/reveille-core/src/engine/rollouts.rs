@@ -17,7 +17,7 @@ use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::ClusterView;
-use crate::plan::others::OTHERS_HOLD;
+use crate::plan::others::OTHERS_BLOCK_MAX;
 use crate::record::Record;
 
 /// One machine is upgraded no oftener than this.
@@ -212,7 +212,7 @@ impl Rollouts {
             match jump {
                 Jump::Gap { before, now } if before < *until => {
                     jump.counts(&mut *since);
-                    let longest = since.unwrap_or(now) + OTHERS_HOLD;
+                    let longest = since.unwrap_or(now) + OTHERS_BLOCK_MAX;
                     // Never shorter than before the gap.
                     *until = (now + quiet).min(longest).max(jump.along(*until));
                     *changed_at = Some(*until - quiet);

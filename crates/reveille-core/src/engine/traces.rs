@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::agent::{HoldKind, StageSaid};
+use crate::model::agent::{AgentBlockerKind, StageSaid};
 use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
 use crate::model::stage::Stage;
@@ -73,7 +73,7 @@ impl Traces {
         let traced = self.make(&machine);
         let before = traced.trace.clone();
         let mut news = traced.trace.hears(stages, now);
-        let kind = |told: &AgentTold| told.hold.as_ref().map(|hold| hold.kind);
+        let kind = |told: &AgentTold| told.blocker.as_ref().map(|blocker| blocker.kind);
         news |= traced.told.as_ref().map(kind) != Some(kind(&told));
         traced.told = Some(told);
         traced.news |= news;
@@ -214,8 +214,8 @@ impl Traced {
 
     /// Its agent said that it is to go, and has not taken it back.
     fn is_leaving(&self) -> bool {
-        let hold = self.told.as_ref().and_then(|told| told.hold.as_ref());
-        hold.is_some_and(|hold| hold.kind == HoldKind::Leaving)
+        let blocker = self.told.as_ref().and_then(|told| told.blocker.as_ref());
+        blocker.is_some_and(|blocker| blocker.kind == AgentBlockerKind::Leaving)
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn told() -> AgentTold {
-        AgentTold { agent: "a".into(), hold: None }
+        AgentTold { agent: "a".into(), blocker: None }
     }
 
     #[test]

@@ -222,10 +222,11 @@ impl State {
         repair_step: RepairStep,
         blockers: &[Blocker],
     ) -> WaitFor {
-        if blockers.iter().any(|hold| self.is_gate(key, hold)) {
+        if blockers.iter().any(|blocker| self.is_gate(key, blocker)) {
             return WaitFor::Gate;
         }
-        if blockers.iter().any(|hold| matches!(hold, Blocker::AtOnce { .. } | Blocker::PerHour { .. })) {
+        if blockers.iter().any(|blocker| matches!(blocker, Blocker::AtOnce { .. } | Blocker::PerHour { .. }))
+        {
             return match repair_step.class() {
                 Class::Cleanup => WaitFor::CleanupSlot,
                 class if class.is_destructive() => WaitFor::RepairSlot,
@@ -233,14 +234,14 @@ impl State {
             };
         }
         let of_domain =
-            blockers.iter().any(|hold| matches!(hold, Blocker::Width { .. } | Blocker::CoolingDown(_)));
+            blockers.iter().any(|blocker| matches!(blocker, Blocker::Width { .. } | Blocker::CoolingDown(_)));
         let domain = self.incidents.get(key).filter(|_| of_domain).and_then(|case| self.domain_of(case));
         domain.map_or(WaitFor::Itself, WaitFor::Domain)
     }
 
     /// `review_gates` watches it, it never ends in this process, or `rouse_held` is called when it ends.
-    fn is_gate(&self, key: &IncidentKey, hold: &Blocker) -> bool {
-        match hold {
+    fn is_gate(&self, key: &IncidentKey, blocker: &Blocker) -> bool {
+        match blocker {
             Blocker::Off(_)
             | Blocker::Propose(_)
             | Blocker::DryRun

@@ -149,9 +149,9 @@ pub struct Work {
 /// Why an agent leaves its machine's join alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct AgentHold {
+pub struct AgentBlocker {
     /// Which kind.
-    pub kind: HoldKind,
+    pub kind: AgentBlockerKind,
     /// In its words.
     pub text: Arc<str>,
 }
@@ -159,7 +159,7 @@ pub struct AgentHold {
 /// Kinds of reasons that an agent has of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum HoldKind {
+pub enum AgentBlockerKind {
     /// A client takes the machine away on purpose, or has: its Node is not to come back.
     Leaving,
     /// It runs a control plane or a member of etcd.
@@ -170,7 +170,7 @@ pub enum HoldKind {
     Other,
 }
 
-impl HoldKind {
+impl AgentBlockerKind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Leaving, Self::ControlPlane, Self::AnotherCluster, Self::Other];
 

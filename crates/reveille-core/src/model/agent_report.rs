@@ -2,15 +2,15 @@
 //!
 //! A report is a whole: it says everything that its agent knows then, so that one that was lost is made good by the next.
 //! It carries no time, because no clock but ours counts; `life` and `number` order the reports of one agent, so that one
-//! that comes late or twice is known by them. What its checks prove is handed over judged, as a testimony is.
+//! that comes late or twice is known by them. What its checks prove is handed over judged, as findings of logs are.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::agent::{AgentHold, ApiSaid, Ask, KubeletSaid, StageSaid, Who, Work};
-use super::testimony::Told;
+use super::agent::{AgentBlocker, ApiSaid, Ask, KubeletSaid, StageSaid, Who, Work};
+use super::log_findings::LogFinding;
 
 /// One report of one agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct AgentReport {
     pub stages: Vec<StageSaid>,
     /// What its checks prove, the cause to act on first. At most [`AgentReport::TOLD_MAX`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<Told>,
+    pub told: Vec<LogFinding>,
     /// The agent has not said in this session what it does and what it holds. `kubelet`, `api`, `work` and `may` are then
     /// defaults that no agent reported, and what it held before stands: a new session takes nothing back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -41,7 +41,8 @@ pub struct AgentReport {
     pub work: Option<Work>,
     /// Why it leaves its join alone, where it does.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hold: Option<AgentHold>,
+    #[serde(rename = "hold")]
+    pub blocker: Option<AgentBlocker>,
     /// What may be asked of it.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub may: BTreeSet<Ask>,

@@ -75,7 +75,7 @@ impl fmt::Display for Why {
         match self {
             Self::FaultOver => f.write_str("the fault is over"),
             Self::FaultCleared => f.write_str("the fault cleared before the call"),
-            Self::Held(hold) => write!(f, "{hold}"),
+            Self::Held(blocker) => write!(f, "{blocker}"),
         }
     }
 }

@@ -17,7 +17,7 @@ use super::id::{CloudName, GroupId, IncidentId, InstanceId, IntentId, NodeName, 
 use super::stage::Stage;
 use super::time::Time;
 
-/// One row of the roll: an instance with or without its node, or a node without an instance.
+/// One row of the status report: an instance with or without its node, or a node without an instance.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum MachineKey {
@@ -192,7 +192,7 @@ impl FaultKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// True when a machine with this fault does not answer the roll.
+    /// True when a machine with this fault is not Ready.
     pub const fn is_absence(self) -> bool {
         matches!(
             self,

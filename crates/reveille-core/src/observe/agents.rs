@@ -23,7 +23,7 @@ mod heard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::agent::{AgentHold, ApiSaid, HoldKind, Who};
+use crate::model::agent::{AgentBlocker, AgentBlockerKind, ApiSaid, Who};
 use crate::model::agent_report::AgentReport;
 use crate::model::id::{AgentId, CloudName};
 use crate::model::incident::MachineKey;
@@ -102,7 +102,7 @@ pub struct AgentsView {
     weak: BTreeSet<AgentId>,
     /// The machines of which the ledger names an agent that was heard before a restart of ours, and what it held, until it is
     /// heard again.
-    told_before: BTreeMap<MachineKey, Option<AgentHold>>,
+    told_before: BTreeMap<MachineKey, Option<AgentBlocker>>,
     /// How many agents have no link.
     unknown: usize,
     /// When those that have a link were heard, and how many of them may speak of an outage.
@@ -166,10 +166,10 @@ impl AgentsView {
         self.heard.take(seen);
         seen.heard = now;
         seen.reaches_since = reaches(report).then(|| seen.reaches_since.unwrap_or(now));
-        let held = seen.report.hold.clone();
+        let held = seen.report.blocker.clone();
         seen.report = bounded(report);
         if report.unsaid {
-            Arc::make_mut(&mut seen.report).hold = held;
+            Arc::make_mut(&mut seen.report).blocker = held;
         }
         self.heard.add(seen);
         if same { Heard::Same } else { Heard::News }
@@ -287,24 +287,24 @@ impl AgentsView {
     }
 
     /// Why the agent of the machine leaves it alone, by its last word, however long ago that was.
-    pub fn hold(&self, machine: &MachineKey) -> Option<&AgentHold> {
+    pub fn blocker(&self, machine: &MachineKey) -> Option<&AgentBlocker> {
         let before = || self.told_before.get(machine)?.as_ref();
         match self.latest(machine) {
-            Some((_, seen)) if seen.report.unsaid => seen.report.hold.as_ref().or_else(before),
-            Some((_, seen)) => seen.report.hold.as_ref(),
+            Some((_, seen)) if seen.report.unsaid => seen.report.blocker.as_ref().or_else(before),
+            Some((_, seen)) => seen.report.blocker.as_ref(),
             None => before(),
         }
     }
 
     /// Its agent said that it is to go, and has not taken that back.
-    pub fn is_leaving(&self, machine: &MachineKey) -> Option<&AgentHold> {
-        self.hold(machine).filter(|hold| hold.kind == HoldKind::Leaving)
+    pub fn is_leaving(&self, machine: &MachineKey) -> Option<&AgentBlocker> {
+        self.blocker(machine).filter(|blocker| blocker.kind == AgentBlockerKind::Leaving)
     }
 
     /// Whether an earlier process of ours had heard an agent of this machine, and what that held.
-    pub fn remember(&mut self, machine: MachineKey, heard: Option<Option<AgentHold>>) {
+    pub fn remember(&mut self, machine: MachineKey, heard: Option<Option<AgentBlocker>>) {
         match heard {
-            Some(hold) => self.told_before.insert(machine, hold),
+            Some(blocker) => self.told_before.insert(machine, blocker),
             None => self.told_before.remove(&machine),
         };
     }
@@ -432,7 +432,7 @@ impl AgentsView {
             .iter()
             .filter(|(_, seen)| seen.link.is_none())
             .map(|(agent, seen)| {
-                (seen.report.hold.is_some(), self.is_fresh(now, seen), seen.heard, agent.clone())
+                (seen.report.blocker.is_some(), self.is_fresh(now, seen), seen.heard, agent.clone())
             })
             .collect();
         unknown.sort_unstable();
@@ -448,7 +448,7 @@ impl AgentsView {
         let others = agents.filter(|agent| *agent != newcomer);
         let seen = others.filter_map(|agent| Some((agent, self.all.get(agent)?)));
         let known = self.of.get(machine).map_or(0, BTreeSet::len);
-        let oldest = seen.min_by_key(|(_, seen)| (seen.report.hold.is_some(), seen.heard));
+        let oldest = seen.min_by_key(|(_, seen)| (seen.report.blocker.is_some(), seen.heard));
         let leaves = oldest.filter(|_| known > OF_MACHINE_MAX).map(|(agent, _)| agent.clone());
         if let Some(agent) = leaves {
             self.unlink(machine, &agent);
@@ -504,7 +504,7 @@ fn find(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, who: &Wh
 
 /// Nothing but the number differs.
 fn says_the_same(one: &AgentReport, other: &AgentReport) -> bool {
-    let AgentReport { who, life, number: _, stages, told, unsaid, kubelet, api, work, hold, may } = one;
+    let AgentReport { who, life, number: _, stages, told, unsaid, kubelet, api, work, blocker, may } = one;
     *who == other.who
         && *life == other.life
         && *stages == other.stages
@@ -513,7 +513,7 @@ fn says_the_same(one: &AgentReport, other: &AgentReport) -> bool {
         && *kubelet == other.kubelet
         && *api == other.api
         && *work == other.work
-        && *hold == other.hold
+        && *blocker == other.blocker
         && *may == other.may
 }
 

@@ -26,7 +26,7 @@ use crate::safeguard::{Safeguard, stands};
 use super::identities::Identities;
 use super::identity::Identity;
 use super::leases::LeaseBook;
-use super::node_events::Sayings;
+use super::node_events::NodeEvents;
 use super::pack::{Growth, pack};
 use super::source::Source;
 
@@ -120,7 +120,7 @@ impl NodeSeen {
         // For how long a cloud may deny the instance of a new Node: our clock was set back by three hours, and no person was told
         // of a left-over Node until it had come as far again.
         jump.counts([first_seen]);
-        // Their deadlines are counted from the first sight after a jump at the earliest (`Witness::cluster_since`).
+        // Their deadlines are counted from the first sight after a jump at the earliest (`JudgeContext::cluster_since`).
         jump.stands([ready_since]);
         if let Some(Marked { taints, leaving }) = marked.as_deref_mut() {
             jump.stands(taints);
@@ -208,7 +208,7 @@ pub struct ClusterView {
     identities: Identities,
     leases: LeaseBook,
     nodes_growth: Growth,
-    events: Sayings,
+    events: NodeEvents,
     /// Counts nodes that came, went or changed.
     edition: u64,
     synced_once: bool,
@@ -252,7 +252,7 @@ impl ClusterView {
             identities: Identities::default(),
             leases: LeaseBook::default(),
             nodes_growth: Growth::default(),
-            events: Sayings::default(),
+            events: NodeEvents::default(),
             edition: 0,
             synced_once: false,
             lost: BTreeSet::new(),

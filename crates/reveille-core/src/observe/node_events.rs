@@ -27,7 +27,7 @@ const ABOUT_THEN: Span = Span::from_min(1);
 
 /// Everything that was said, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sayings {
+pub(super) struct NodeEvents {
     told: VecDeque<Told>,
     /// Said of objects that went before the present or last one of their name.
     former: VecDeque<NodeEvent>,
@@ -42,7 +42,7 @@ struct Told {
     event: NodeEvent,
 }
 
-impl Sayings {
+impl NodeEvents {
     /// The watch brings an event.
     pub(super) fn hear(&mut self, now: Time, event: NodeEvent) {
         if !self.told.iter().any(|told| told.event == event) && !self.former.contains(&event) {
@@ -174,49 +174,49 @@ mod tests {
         Time::from_ms(at * 60_000)
     }
 
-    fn about_a(sayings: &Sayings) -> Vec<String> {
-        sayings.about(&NodeName::from("a"), None).map(|event| event.reason.to_string()).collect()
+    fn about_a(node_events: &NodeEvents) -> Vec<String> {
+        node_events.about(&NodeName::from("a"), None).map(|event| event.reason.to_string()).collect()
     }
 
     #[test]
     fn what_was_said_of_the_object_before_is_not_believed_again() {
-        let mut sayings = Sayings::default();
+        let mut node_events = NodeEvents::default();
         for word in ["a1", "b1", "a2"] {
-            sayings.hear(min(0), event(word));
+            node_events.hear(min(0), event(word));
         }
-        sayings.gone(Some(min(0)), &NodeName::from("a"), &"first".into());
-        sayings.succeeded(&NodeName::from("a"), &"second".into());
-        sayings.hear(min(1), event("a3"));
-        sayings.read(min(1), &["a1", "a2", "a3"].map(event));
-        sayings.hear(min(1), event("a2"));
-        assert_eq!(about_a(&sayings), ["3"]);
+        node_events.gone(Some(min(0)), &NodeName::from("a"), &"first".into());
+        node_events.succeeded(&NodeName::from("a"), &"second".into());
+        node_events.hear(min(1), event("a3"));
+        node_events.read(min(1), &["a1", "a2", "a3"].map(event));
+        node_events.hear(min(1), event("a2"));
+        assert_eq!(about_a(&node_events), ["3"]);
     }
 
     #[test]
     fn what_is_read_stands_in_the_order_in_which_it_happened() {
-        let mut sayings = Sayings::default();
-        sayings.hear(min(0), event("a3"));
-        sayings.hear(min(0), event("b9"));
-        sayings.read(min(1), &["a1", "a2", "a3"].map(event));
-        assert_eq!(about_a(&sayings), ["1", "2", "3"]);
+        let mut node_events = NodeEvents::default();
+        node_events.hear(min(0), event("a3"));
+        node_events.hear(min(0), event("b9"));
+        node_events.read(min(1), &["a1", "a2", "a3"].map(event));
+        assert_eq!(about_a(&node_events), ["1", "2", "3"]);
     }
 
     #[test]
     fn old_removal_event_without_uid_belongs_to_another_node() {
-        let mut sayings = Sayings::default();
-        sayings.hear(min(0), event("aRemovingNode"));
-        sayings.hear(min(30), event("aDeletingNode"));
-        sayings.gone(Some(min(31)), &NodeName::from("a"), &"first".into());
-        sayings.read(min(32), &["aRemovingNode", "aDeletingNode", "a3"].map(event));
-        assert_eq!(about_a(&sayings), ["DeletingNode", "3"]);
+        let mut node_events = NodeEvents::default();
+        node_events.hear(min(0), event("aRemovingNode"));
+        node_events.hear(min(30), event("aDeletingNode"));
+        node_events.gone(Some(min(31)), &NodeName::from("a"), &"first".into());
+        node_events.read(min(32), &["aRemovingNode", "aDeletingNode", "a3"].map(event));
+        assert_eq!(about_a(&node_events), ["DeletingNode", "3"]);
     }
 
     #[test]
     fn event_from_silent_period_may_belong_to_the_removed_node() {
-        let mut sayings = Sayings::default();
-        sayings.hear(min(9), event("aRemovingNode"));
-        sayings.gone(Some(min(2)), &NodeName::from("a"), &"first".into());
-        assert_eq!(about_a(&sayings), ["RemovingNode"]);
+        let mut node_events = NodeEvents::default();
+        node_events.hear(min(9), event("aRemovingNode"));
+        node_events.gone(Some(min(2)), &NodeName::from("a"), &"first".into());
+        assert_eq!(about_a(&node_events), ["RemovingNode"]);
     }
 
     /// An hour of events is heard at once after a restart, and an old list still shows the object that went.
@@ -224,26 +224,26 @@ mod tests {
     fn kubelet_spoke_of_the_object_that_was_removed_next() {
         let name = NodeName::from("a");
         let removed = |uid: &str| NodeEvent { uid: Some(uid.into()), ..event("aRemovingNode") };
-        let mut sayings = Sayings::default();
+        let mut node_events = NodeEvents::default();
         let all = [event("a1"), removed("first"), event("a2"), event("b3"), removed("second"), event("a4")];
-        sayings.read(min(0), &all);
-        sayings.gone(Some(min(30)), &name, &"second".into());
-        assert_eq!(about_a(&sayings), ["2", "RemovingNode", "4"]);
+        node_events.read(min(0), &all);
+        node_events.gone(Some(min(30)), &name, &"second".into());
+        assert_eq!(about_a(&node_events), ["2", "RemovingNode", "4"]);
     }
 
     #[test]
     fn late_listed_node_owns_the_events_of_its_kubelet() {
         let name = NodeName::from("a");
         let removed = NodeEvent { uid: Some("first".into()), ..event("aRemovingNode") };
-        let mut sayings = Sayings::default();
-        sayings.read(min(0), &[event("a1"), removed, event("a2")]);
-        sayings.succeeded(&name, &"second".into());
-        assert_eq!(about_a(&sayings), ["2"]);
-        sayings.gone(Some(min(1)), &name, &"second".into());
-        sayings.succeeded(&name, &"second".into());
-        assert_eq!(about_a(&sayings), ["2"], "an old list shows it once more");
-        sayings.succeeded(&name, &"third".into());
-        assert_eq!(about_a(&sayings), [""; 0]);
+        let mut node_events = NodeEvents::default();
+        node_events.read(min(0), &[event("a1"), removed, event("a2")]);
+        node_events.succeeded(&name, &"second".into());
+        assert_eq!(about_a(&node_events), ["2"]);
+        node_events.gone(Some(min(1)), &name, &"second".into());
+        node_events.succeeded(&name, &"second".into());
+        assert_eq!(about_a(&node_events), ["2"], "an old list shows it once more");
+        node_events.succeeded(&name, &"third".into());
+        assert_eq!(about_a(&node_events), [""; 0]);
     }
 
     /// Whenever it was heard: a list may be old, and an event may come late.
@@ -251,18 +251,18 @@ mod tests {
     fn what_names_an_object_by_its_uid_is_said_of_it_alone() {
         let name = NodeName::from("a");
         let of = |word: &str, uid: &str| NodeEvent { uid: Some(uid.into()), ..event(word) };
-        let about = |sayings: &Sayings, uid: &str| {
+        let about = |node_events: &NodeEvents, uid: &str| {
             let uid = uid.into();
-            sayings.about(&name, Some(&uid)).map(|event| event.reason.to_string()).collect::<Vec<_>>()
+            node_events.about(&name, Some(&uid)).map(|event| event.reason.to_string()).collect::<Vec<_>>()
         };
-        let mut sayings = Sayings::default();
-        sayings.hear(min(0), of("a1", "first"));
-        sayings.hear(min(0), of("a2", "second"));
-        sayings.succeeded(&name, &"second".into());
-        sayings.hear(min(1), of("a3", "first"));
-        assert_eq!(about(&sayings, "second"), ["2"]);
-        sayings.gone(Some(min(60)), &name, &"second".into());
-        assert_eq!(about(&sayings, "second"), ["2"]);
-        assert_eq!(sayings.gone_uid(&name), Some(&"second".into()));
+        let mut node_events = NodeEvents::default();
+        node_events.hear(min(0), of("a1", "first"));
+        node_events.hear(min(0), of("a2", "second"));
+        node_events.succeeded(&name, &"second".into());
+        node_events.hear(min(1), of("a3", "first"));
+        assert_eq!(about(&node_events, "second"), ["2"]);
+        node_events.gone(Some(min(60)), &name, &"second".into());
+        assert_eq!(about(&node_events, "second"), ["2"]);
+        assert_eq!(node_events.gone_uid(&name), Some(&"second".into()));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnose::gathered::Gathered;
-use crate::diagnose::question::Witness;
+use crate::diagnose::question::JudgeContext;
 use crate::event::Pause;
 use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId, ZoneName};
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
@@ -226,8 +226,8 @@ impl<'a> PlanContext<'a> {
     }
 
     /// Everything that the question whether a machine of this cloud answers needs.
-    pub const fn witness(&self, cloud: &'a CloudView) -> Witness<'a> {
-        Witness { roster: self.roster, cloud, views: self.views(), cluster: self.cluster, now: self.now }
+    pub const fn judge_context(&self, cloud: &'a CloudView) -> JudgeContext<'a> {
+        JudgeContext { roster: self.roster, cloud, views: self.views(), cluster: self.cluster, now: self.now }
     }
 
     /// The views that tell which Nodes share an identity with a machine.

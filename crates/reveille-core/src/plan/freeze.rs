@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(see(-70, false, &["b"]), Some(60), "and goes on");
         assert_eq!(see(-10, false, &[]), None);
         assert_eq!(see(0, false, &["a"]), None, "never frozen");
-        assert_eq!(see(10, true, &[]), None, "frozen is another hold");
+        assert_eq!(see(10, true, &[]), None, "frozen is another blocker");
         assert_eq!(see(20, false, &[]), Some(60));
         assert_eq!(see(50, false, &["a", "b"]), Some(60), "more came back");
         assert_eq!(see(70, false, &["new"]), Some(40), "one that was not away then");

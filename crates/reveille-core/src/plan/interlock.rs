@@ -81,7 +81,7 @@ pub fn blockers(
     if class.is_destructive() && repair_step != RepairStep::Cleanup && blockers.is_empty() {
         fates(context, case, &mut blockers);
     }
-    blockers.retain(|hold| hold.safeguard().is_none_or(stands));
+    blockers.retain(|blocker| blocker.safeguard().is_none_or(stands));
     blockers
 }
 
@@ -287,8 +287,8 @@ fn machine(
             context.agents.awaited(context.now, key).filter(|_| repair_step.class().is_destructive());
         blockers.extend(awaited.map(Blocker::AgentAwaited));
         // On the account of such a word alone nothing is deleted, however long ago it was said.
-        if let Some(hold) = context.agents.is_leaving(key).filter(|_| repair_step != RepairStep::Cleanup) {
-            blockers.push(Blocker::AgentLeaves(hold.text.clone()));
+        if let Some(blocker) = context.agents.is_leaving(key).filter(|_| repair_step != RepairStep::Cleanup) {
+            blockers.push(Blocker::AgentLeaves(blocker.text.clone()));
         }
     }
     for name in seen.nodes.iter().chain(seen.joined.iter().filter(own)) {

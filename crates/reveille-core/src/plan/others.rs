@@ -20,7 +20,7 @@ use crate::record::Record;
 /// After a foreign deletion, a pool is left alone for this long.
 pub const OTHERS_QUIET: Span = Span::from_min(10);
 /// Foreign deletions, each of which renews that, hold a pool for so long at most.
-pub const OTHERS_HOLD: Span = Span::from_min(60);
+pub const OTHERS_BLOCK_MAX: Span = Span::from_min(60);
 
 /// Others were at work on machines of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Others {
 
     /// A pool that is scaled all day never rests, and its dead machines were never repaired.
     pub fn never_rests(&self, now: Time) -> bool {
-        self.renews() && now >= self.since + OTHERS_HOLD
+        self.renews() && now >= self.since + OTHERS_BLOCK_MAX
     }
 
     /// Others that were at work when the last process ended, or when we fell asleep, may be at work still. Their hour does
@@ -73,7 +73,7 @@ impl Others {
                 (*since, *at, *until) = (jump.along(*since), jump.along(*at), jump.along(*until));
             }
             Jump::Gap { before, now } if *at <= before && before < *until => {
-                *since = jump.along(*since).max(now + OTHERS_QUIET - OTHERS_HOLD);
+                *since = jump.along(*since).max(now + OTHERS_QUIET - OTHERS_BLOCK_MAX);
                 (*at, *until) = (now, now + until.since(*at));
             }
             // It is over, or was noted since.
@@ -169,7 +169,7 @@ mod tests {
         }
         let others = work.of(&pool).next().unwrap();
         assert_eq!(others.since, at(0));
-        assert!(others.never_rests(at(0) + OTHERS_HOLD) && !others.never_rests(at(1)));
+        assert!(others.never_rests(at(0) + OTHERS_BLOCK_MAX) && !others.never_rests(at(1)));
     }
 
     #[test]

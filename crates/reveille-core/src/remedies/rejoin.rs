@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::event::Answer;
-use crate::model::agent::{ApiSaid, Ask, HoldKind};
+use crate::model::agent::{AgentBlockerKind, ApiSaid, Ask};
 use crate::model::before::Before;
 use crate::model::blocker::Blocker;
 use crate::model::call::AskAgent;
@@ -24,7 +24,7 @@ use super::{Act, Call, Effectiveness, NoCall, Remedy, RepairStep, Target, gone, 
 pub(super) const REMEDY: Remedy = Remedy { says: "restart its kubelet", plan, blocks };
 
 fn plan(context: &PlanContext<'_>, case: &Case) -> Result<Call, NoCall> {
-    ask(context, case).map_err(|hold| Arc::from(hold.to_string()))
+    ask(context, case).map_err(|blocker| Arc::from(blocker.to_string()))
 }
 
 /// The call on the machine's agent, if it has one that is heard and may be asked; else what holds it.
@@ -103,11 +103,11 @@ fn its_own(context: &PlanContext<'_>, case: &Case, agent: &AgentId, blockers: &m
         blockers.push(Blocker::AgentByName);
     }
     let report = &heard.report;
-    match &report.hold {
-        Some(hold) if hold.kind == HoldKind::Leaving => {
-            blockers.push(Blocker::AgentLeaves(hold.text.clone()))
+    match &report.blocker {
+        Some(blocker) if blocker.kind == AgentBlockerKind::Leaving => {
+            blockers.push(Blocker::AgentLeaves(blocker.text.clone()))
         }
-        Some(hold) => blockers.push(Blocker::AgentHolds(hold.text.clone())),
+        Some(blocker) => blockers.push(Blocker::AgentHolds(blocker.text.clone())),
         None => {}
     }
     if let Some(work) = &report.work {
@@ -155,9 +155,9 @@ impl Act for AskAgent {
         })?;
         let pool = invariants::pool(context, seen, self)?;
         ensure(pool.repair.rejoin == Mode::Act, 8, || format!("{self}: the roster does not allow it"))?;
-        let held = heard.and_then(|heard| heard.report.hold.as_ref());
+        let held = heard.and_then(|heard| heard.report.blocker.as_ref());
         ensure(held.is_none(), 5, || {
-            format!("{self}: its agent holds: {}", held.map_or("", |hold| &hold.text))
+            format!("{self}: its agent holds: {}", held.map_or("", |blocker| &blocker.text))
         })?;
         let sign =
             |name: &NodeName| context.cluster.nodes.get(name).and_then(|it| it.node.intent.leaving.as_ref());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reveille_core::decide::{self, Next};
 use reveille_core::effect::{Call, Effect};
-use reveille_core::engine::invariants::{self, Witnessed};
+use reveille_core::engine::invariants::{self, SeenEffects};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::model::access::{RoleRef, UserRef};
 use reveille_core::model::id::{Fence, IncidentId, IntentId, RecordId};
@@ -188,7 +188,7 @@ fn the_invariants_refuse_what_the_roster_does_not_say() {
         let mut field = field(mode, &["member"]);
         field.deaf = true;
         field.list_cloud();
-        let mut witnessed = Witnessed::default();
+        let mut seen_effects = SeenEffects::default();
         let record = |intent| Record::Intended {
             at: field.now,
             intent,
@@ -201,10 +201,10 @@ fn the_invariants_refuse_what_the_roster_does_not_say() {
         };
         let (id, intent) = (RecordId(900), IntentId(900));
         let asked = [Effect::Record { id, record: record(intent) }];
-        assert_eq!(invariants::check(&field.state, &asked, &mut witnessed), Ok(()));
-        witnessed.acknowledge(id);
+        assert_eq!(invariants::check(&field.state, &asked, &mut seen_effects), Ok(()));
+        seen_effects.acknowledge(id);
         let made = [Effect::Call { intent, fence: Fence(1), call: call.clone() }];
-        let found = invariants::check(&field.state, &made, &mut witnessed).err().map(|it| it.invariant);
+        let found = invariants::check(&field.state, &made, &mut seen_effects).err().map(|it| it.invariant);
         assert_eq!(found, broken, "{call}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Effect, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{AgentFact, Event};
 use reveille_core::model::agent::{
-    AgentHold, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+    AgentBlocker, AgentBlockerKind, ApiSaid, Ask, KubeletSaid, StageError, StageSaid, Who, Work,
 };
 use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::incident::{FaultKind, MachineKey};
@@ -47,8 +47,8 @@ fn other_calls(field: &Field) -> usize {
     field.calls.len() - asks(field).len()
 }
 
-fn hold(kind: HoldKind) -> Option<AgentHold> {
-    Some(AgentHold { kind, text: "by its own reasons".into() })
+fn blocker(kind: AgentBlockerKind) -> Option<AgentBlocker> {
+    Some(AgentBlocker { kind, text: "by its own reasons".into() })
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn machine_with_silent_agent_is_repaired_like_agentless_machine() {
 
 #[test]
 fn machine_held_by_its_agent_is_neither_rejoined_nor_deleted() {
-    for kind in HoldKind::ALL {
+    for kind in AgentBlockerKind::ALL {
         let mut field = fleet(&[OLD]);
-        field.agents.get_mut(OLD).unwrap().hold = hold(kind);
+        field.agents.get_mut(OLD).unwrap().blocker = blocker(kind);
         field.nodes.remove(OLD);
         field.run(Span::from_min(90));
         assert!(field.calls.is_empty(), "{kind:?}: {:?}", field.calls);
@@ -142,7 +142,7 @@ fn machine_held_by_its_agent_is_neither_rejoined_nor_deleted() {
 #[test]
 fn leaving_machine_is_left_alone_after_its_agent_falls_silent() {
     let mut field = fleet(&[OLD]);
-    field.agents.get_mut(OLD).unwrap().hold = hold(HoldKind::Leaving);
+    field.agents.get_mut(OLD).unwrap().blocker = blocker(AgentBlockerKind::Leaving);
     field.nodes.remove(OLD);
     field.run(Span::from_min(3));
     field.agents.clear();
@@ -194,7 +194,7 @@ fn agent_sharing_only_the_node_name_is_ignored() {
             field = field.with_agents(&["liar"]);
             let lies = field.agents.get_mut("liar").unwrap();
             lies.who = Who { node: Some(format!("node-{OLD}").as_str().into()), ..Who::default() };
-            lies.hold = hold(HoldKind::Leaving);
+            lies.blocker = blocker(AgentBlockerKind::Leaving);
         }
         field.run(Span::from_min(2));
         field.nodes.remove(OLD);
@@ -329,7 +329,7 @@ fn arrival(life: &str) -> Arc<AgentReport> {
 fn leaving_machine_with_new_agent_session_is_left_alone() {
     for restarts in [false, true] {
         let mut field = fleet(&[OLD]);
-        field.agents.get_mut(OLD).unwrap().hold = hold(HoldKind::Leaving);
+        field.agents.get_mut(OLD).unwrap().blocker = blocker(AgentBlockerKind::Leaving);
         field.nodes.remove(OLD);
         field.run(Span::from_min(3));
         field.agents.clear();
@@ -347,12 +347,12 @@ fn leaving_machine_with_new_agent_session_is_left_alone() {
 #[test]
 fn what_an_agent_holds_is_taken_back_by_its_word() {
     let mut field = fleet(&[OLD]);
-    field.agents.get_mut(OLD).unwrap().hold = hold(HoldKind::Leaving);
+    field.agents.get_mut(OLD).unwrap().blocker = blocker(AgentBlockerKind::Leaving);
     field.nodes.remove(OLD);
     field.run(Span::from_min(3));
     let agent = format!("agent-{OLD}").as_str().into();
     field.feed(Event::Agent(AgentFact::Said { agent, report: arrival("two") }));
-    field.agents.get_mut(OLD).unwrap().hold = None;
+    field.agents.get_mut(OLD).unwrap().blocker = None;
     field.agents.get_mut(OLD).unwrap().life = "two".into();
     field.run(Span::from_min(30));
     assert_eq!(asks(&field), [Ask::RestartKubelet]);
@@ -453,13 +453,13 @@ fn withdrawn_agent_hold_is_void_after_restart() {
     {
         let mut field = fleet(&[OLD]);
         if says {
-            let hold = AgentHold { kind: HoldKind::Leaving, text: "it is drained".into() };
-            field.agents.get_mut(OLD).unwrap().hold = Some(hold);
+            let blocker = AgentBlocker { kind: AgentBlockerKind::Leaving, text: "it is drained".into() };
+            field.agents.get_mut(OLD).unwrap().blocker = Some(blocker);
             field.run(Span::from_min(1));
             if rotated {
                 field.records = field.state.checkpoint();
             }
-            field.agents.get_mut(OLD).unwrap().hold = None;
+            field.agents.get_mut(OLD).unwrap().blocker = None;
         }
         field.run(Span::from_min(60));
         field.agents.clear();
@@ -477,11 +477,11 @@ fn withdrawn_agent_hold_is_void_after_restart() {
 #[test]
 fn agent_hold_withdrawn_after_restart_is_void_in_next_process() {
     let mut field = fleet(&[OLD]);
-    let hold = AgentHold { kind: HoldKind::Leaving, text: "it is drained".into() };
-    field.agents.get_mut(OLD).unwrap().hold = Some(hold);
+    let blocker = AgentBlocker { kind: AgentBlockerKind::Leaving, text: "it is drained".into() };
+    field.agents.get_mut(OLD).unwrap().blocker = Some(blocker);
     field.run(Span::from_min(1));
     let mut agents = std::mem::take(&mut field.agents);
-    agents.get_mut(OLD).unwrap().hold = None;
+    agents.get_mut(OLD).unwrap().blocker = None;
     field = field.restarted(roster());
     field.agents = agents;
     field.run(Span::from_min(60));

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use reveille_core::diagnose::standing::Standing;
+use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::agent::{AgentHold, HoldKind};
+use reveille_core::model::agent::{AgentBlocker, AgentBlockerKind};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
@@ -52,7 +52,7 @@ fn until_a_call(field: &mut Field) {
 fn well_machine_whose_marks_come_back_answers() {
     let mut field = fleet();
     away(&mut field, "i001", Away::Unmarked);
-    assert_eq!(field.standing("i001"), Standing::Answers);
+    assert_eq!(field.machine_state("i001"), MachineState::Answers);
     field.run(Span::from_min(60));
     assert_eq!(field.calls, []);
 }
@@ -91,7 +91,7 @@ fn serving_machine_that_was_unmarked_for_long_is_left_alone() {
     }
     field.instances.get_mut("i001").unwrap().marks = marks;
     field.run(Span::from_min(1));
-    assert_eq!(field.standing("i001"), Standing::Answers);
+    assert_eq!(field.machine_state("i001"), MachineState::Answers);
     field.run(Span::from_min(120));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
 }
@@ -146,8 +146,8 @@ fn word_of_a_leaving_agent_stands_when_the_machine_is_back() {
     for how in EACH {
         let mut field = Field::new(roster()).populate(10).with_agents(&["i001"]);
         field.run(Span::from_min(5));
-        let hold = AgentHold { kind: HoldKind::Leaving, text: "it is drained".into() };
-        field.agents.get_mut("i001").unwrap().hold = Some(hold);
+        let blocker = AgentBlocker { kind: AgentBlockerKind::Leaving, text: "it is drained".into() };
+        field.agents.get_mut("i001").unwrap().blocker = Some(blocker);
         field.run(Span::from_min(1));
         field.agents.clear();
         field.nodes.remove("i001");

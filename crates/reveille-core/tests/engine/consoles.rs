@@ -7,8 +7,8 @@ use reveille_core::effect::{Effect, Look, Outcome};
 use reveille_core::event::{Answer, CloudFact, ClusterFact, Event};
 use reveille_core::model::guest::Guest;
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::log_findings::LogFindings;
 use reveille_core::model::node::Ready;
-use reveille_core::model::testimony::Testimony;
 use reveille_core::model::time::Span;
 
 use super::fixture::*;
@@ -36,11 +36,11 @@ fn consoles_of_open_incidents_are_not_kept_whole() {
                     Effect::Record { id, .. } => events.push_back(Event::Recorded(id)),
                     Effect::Look { id, look } => {
                         let answer = match &look {
-                            Look::Testimony(..) => {
+                            Look::LogEvidence(..) => {
                                 let console = Ok(console.as_str().into());
                                 let (told, unread) = (Vec::new(), Vec::new());
-                                let said = Testimony { console, guest: Guest::UNSEEN, told, unread };
-                                Answer::Testimony(Arc::new(said))
+                                let said = LogFindings { console, guest: Guest::UNSEEN, told, unread };
+                                Answer::LogFindings(Arc::new(said))
                             }
                             look => field.answer(look),
                         };
@@ -56,7 +56,7 @@ fn consoles_of_open_incidents_are_not_kept_whole() {
         }
     }
     let context = field.state.context();
-    let kept = context.cases.values().filter_map(|case| case.gathered.testimony.as_ref()?.as_ref().ok());
+    let kept = context.cases.values().filter_map(|case| case.gathered.log_findings.as_ref()?.as_ref().ok());
     let kept: Vec<&str> = kept.filter_map(|said| said.console.as_deref().ok()).collect();
     assert_eq!(kept.len(), COUNT, "each was read");
     assert!(kept.iter().all(|text| text.ends_with("noise\nthe last line")));

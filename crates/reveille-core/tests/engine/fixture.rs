@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use reveille_core::diagnose::standing::Standing;
+use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKind};
-use reveille_core::engine::invariants::{self, Witnessed};
+use reveille_core::engine::invariants::{self, SeenEffects};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::access::{Role, RoleRef, UserRoles};
@@ -17,10 +17,10 @@ use reveille_core::model::guest::Guest;
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::*;
+use reveille_core::model::log_findings::{LogFinding, LogFindings};
 use reveille_core::model::network::*;
 use reveille_core::model::node::*;
 use reveille_core::model::roster::*;
-use reveille_core::model::testimony::{Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::plan::context::Case;
 use reveille_core::record::Record;
@@ -208,7 +208,7 @@ pub struct Field {
     /// Calls that were made, at once or late, and when by the cloud's clock.
     pub made: Vec<(Call, Arc<str>)>,
     /// What the texts of each machine prove.
-    pub told: Vec<Told>,
+    pub told: Vec<LogFinding>,
     /// Reads of this instance by its id fail.
     pub cell_down: Option<String>,
     /// What other clouds than [`CLOUD`] answer when they are asked for an instance by id.
@@ -222,7 +222,7 @@ pub struct Field {
     pub calls: Vec<Call>,
     pub records: Vec<Record>,
     pub ledger: Ledger,
-    witnessed: Witnessed,
+    seen_effects: SeenEffects,
 }
 
 impl Field {
@@ -269,7 +269,7 @@ impl Field {
             calls: Vec::new(),
             records: Vec::new(),
             ledger: Ledger::unknown(),
-            witnessed: Witnessed::default(),
+            seen_effects: SeenEffects::default(),
         }
     }
 
@@ -331,7 +331,7 @@ impl Field {
             kubelet: KubeletSaid::Runs,
             api: ApiSaid::Answers,
             work: None,
-            hold: None,
+            blocker: None,
             may: Ask::ALL.into(),
         }
     }
@@ -443,11 +443,11 @@ impl Field {
     /// One step, with the invariants asserted after it.
     pub fn step(&mut self, event: Event) -> Vec<Effect> {
         if let Event::Recorded(id) = &event {
-            self.witnessed.acknowledge(*id);
+            self.seen_effects.acknowledge(*id);
         }
         self.ledger.hear(&event);
         let effects = self.state.step(self.now, event);
-        if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
+        if let Err(violation) = invariants::check(&self.state, &effects, &mut self.seen_effects) {
             panic!("{violation}");
         }
         if let Err(violation) = invariants::check_waits(&self.state) {
@@ -562,10 +562,10 @@ impl Field {
                 let lacking = wanted.iter().filter(lacks).map(|role| self::role(&role.to_string())).collect();
                 Answer::Roles(UserRoles { project: "p-1".into(), user: Some("u-1".into()), held, lacking })
             }
-            Look::Console(..) | Look::Testimony(..) => {
+            Look::Console(..) | Look::LogEvidence(..) => {
                 let (console, guest) = (Ok("".into()), Guest::UNSEEN);
                 let (told, unread) = (self.told.clone(), Vec::new());
-                Answer::Testimony(Arc::new(Testimony { console, guest, told, unread }))
+                Answer::LogFindings(Arc::new(LogFindings { console, guest, told, unread }))
             }
             Look::Actions(_, id) => Answer::Actions(self.actions(id)),
             Look::Node(name) => {
@@ -671,8 +671,10 @@ impl Field {
         self.state.context().cases.get(&IncidentKey { subject, kind })
     }
 
-    pub fn standing(&self, id: &str) -> Standing {
-        self.state.standing(&MachineKey::Instance(CLOUD.into(), id.into())).expect("the machine is known")
+    pub fn machine_state(&self, id: &str) -> MachineState {
+        self.state
+            .machine_state(&MachineKey::Instance(CLOUD.into(), id.into()))
+            .expect("the machine is known")
     }
 
     pub fn destructive_calls(&self) -> usize {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::Effect;
 use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::agent::{AgentHold, HoldKind};
+use reveille_core::model::agent::{AgentBlocker, AgentBlockerKind};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::Ready;
 use reveille_core::record::Record;
@@ -108,7 +108,7 @@ fn node_that_was_uncordoned_while_the_disk_was_full_is_missed() {
         let mut field = field.restarted(without_rejoin());
         field.run_until(min(120), |field| !field.calls.is_empty());
         let what = format!("full: {full}, with marks: {has_marks}");
-        assert!(!field.calls.is_empty(), "{what}: never repaired: {:?}", field.standing(ONE));
+        assert!(!field.calls.is_empty(), "{what}: never repaired: {:?}", field.machine_state(ONE));
     }
 }
 
@@ -119,8 +119,8 @@ fn agent_hold_withdrawn_during_full_disk_is_void() {
     field.run(min(20));
     let mut out = Vec::new();
     for says in [true, false] {
-        let hold = AgentHold { kind: HoldKind::Leaving, text: "it is drained".into() };
-        field.agents.get_mut(ONE).unwrap().hold = says.then_some(hold);
+        let blocker = AgentBlocker { kind: AgentBlockerKind::Leaving, text: "it is drained".into() };
+        field.agents.get_mut(ONE).unwrap().blocker = says.then_some(blocker);
         for said in field.said() {
             out.extend(field.step(Event::Agent(said)));
         }

@@ -7,9 +7,9 @@ use reveille_core::effect::Call;
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::incident::{Confidence, FaultKind};
+use reveille_core::model::log_findings::{LogFinding, Quote};
 use reveille_core::model::node::Ready;
 use reveille_core::model::stage::Stage;
-use reveille_core::model::testimony::{Quote, Told};
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, instance, roster};
@@ -17,10 +17,10 @@ use super::replacing::deletes;
 use super::steps::{made, min, set, without_rejoin};
 
 /// What a catalogue may make of one line of this source.
-fn told(source: Source, change: impl FnOnce(&mut Entry)) -> Told {
+fn told(source: Source, change: impl FnOnce(&mut Entry)) -> LogFinding {
     let mut entry = Entry::named("RV901".into(), "by-an-event".into(), Stage::FetchConfig);
     change(&mut entry);
-    Told {
+    LogFinding {
         cause: Cause::Catalogued(Arc::new(entry)),
         stage: Stage::FetchConfig,
         confidence: Confidence::Sure,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::diagnose::standing::{Excuse, Standing};
+use reveille_core::diagnose::machine_state::{Excuse, MachineState};
 use reveille_core::effect::Call;
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::agent::Ask;
@@ -12,9 +12,9 @@ use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::incident::{Confidence, FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
+use reveille_core::model::log_findings::{LogFinding, Quote};
 use reveille_core::model::node::{NodeEvent, Provider, Ready};
 use reveille_core::model::roster::Roster;
-use reveille_core::model::testimony::{Quote, Told};
 use reveille_core::model::time::Span;
 use reveille_core::remedies::{AskAgent, Reboot};
 
@@ -176,9 +176,9 @@ fn a_denial_that_outlasts_youth_is_believed() {
     denied_young(&mut field);
     field.run(Span::from_min(4));
     let key = MachineKey::Instance(CLOUD.into(), NEW.into());
-    assert!(field.state.standing(&key).is_some());
+    assert!(field.state.machine_state(&key).is_some());
     field.run(Span::from_min(5));
-    assert!(field.state.standing(&key).is_none(), "two denials of one that is old enough prove it gone");
+    assert!(field.state.machine_state(&key).is_none(), "two denials of one that is old enough prove it gone");
     assert!(field.calls.is_empty(), "{:?}", field.calls);
 }
 
@@ -292,9 +292,12 @@ fn reserve_machine_is_not_missed_counted_or_touched() {
         field.instances.get_mut(ONE).unwrap().state = state;
         let field = silent(field);
         assert!(field.calls.is_empty(), "{state:?}: {:?}", field.calls);
-        let standing = field.standing(ONE);
-        assert!(matches!(standing, Standing::Excused(Excuse::InReserve(_))), "{state:?}: {standing:?}");
-        assert!(standing.to_string().ends_with("in reserve (Warmed:Stopped)"), "{standing}");
+        let machine_state = field.machine_state(ONE);
+        assert!(
+            matches!(machine_state, MachineState::Excused(Excuse::InReserve(_))),
+            "{state:?}: {machine_state:?}"
+        );
+        assert!(machine_state.to_string().ends_with("in reserve (Warmed:Stopped)"), "{machine_state}");
     }
 }
 
@@ -388,7 +391,7 @@ fn node_is_found_by_the_cloud_hostname_of_its_machine() {
     (joined.name, joined.provider) = (hostname.into(), Provider::Unset);
     field.nodes.insert(NEW.into(), joined);
     field.run(Span::from_min(1));
-    assert_eq!(field.standing(NEW), reveille_core::diagnose::standing::Standing::Answers);
+    assert_eq!(field.machine_state(NEW), reveille_core::diagnose::machine_state::MachineState::Answers);
 }
 
 /// EC2 sends a rebalance recommendation only to the machine itself: its agent passes it on.
@@ -399,7 +402,7 @@ fn provider_notice_from_agent_is_reported_without_action() {
     assert!(field.case(ONE, FaultKind::ProviderNotice).is_none());
     let line = Line { number: 0, times: 1, sign: "rebalance".into() };
     let text = "rebalance: recommended at 2026-11-23T08:22:00Z";
-    let told = Told {
+    let told = LogFinding {
         cause: Cause::Announced,
         stage: Cause::Announced.stage(),
         confidence: Confidence::Sure,

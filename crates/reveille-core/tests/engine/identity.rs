@@ -130,8 +130,9 @@ fn node_that_another_listed_machine_writes_answers_for_neither() {
     let mut field = with_a_node_of_two();
     field.run(Span::from_min(60));
     for (id, text) in [("i004", "system UUID of new"), ("new", "stands for i004")] {
-        let case =
-            field.case(id, FaultKind::Duplicate).unwrap_or_else(|| panic!("{id}: {:?}", field.standing(id)));
+        let case = field
+            .case(id, FaultKind::Duplicate)
+            .unwrap_or_else(|| panic!("{id}: {:?}", field.machine_state(id)));
         let evidence = case.incident.findings[0].evidence[0].fact.to_string();
         assert!(evidence.contains(text), "{evidence}");
     }
@@ -149,7 +150,7 @@ fn silent_node_written_by_namesake_is_no_fault_of_named_machine() {
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(60));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
-    assert!(field.case("i004", FaultKind::Duplicate).is_some(), "{:?}", field.standing("i004"));
+    assert!(field.case("i004", FaultKind::Duplicate).is_some(), "{:?}", field.machine_state("i004"));
 }
 
 /// A Node was removed, and a machine of the same name registered as it: a reboot of the first would have both write it.
@@ -166,7 +167,7 @@ fn machine_whose_node_belongs_to_a_namesake_is_not_rebooted() {
     field.nodes.insert("i004".into(), taken);
     field.run(Span::from_min(60));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
-    assert!(field.case("i004", FaultKind::Duplicate).is_some(), "{:?}", field.standing("i004"));
+    assert!(field.case("i004", FaultKind::Duplicate).is_some(), "{:?}", field.machine_state("i004"));
 }
 
 /// Six new machines serve under Nodes that they took over, and a person needs days to tell them from the old ones: they answer,

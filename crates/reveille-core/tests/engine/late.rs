@@ -115,7 +115,7 @@ fn operator_reboot_that_never_ends_is_left_to_operators() {
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run_until(min(20), |field| !field.calls.is_empty());
     field.run(min(5));
-    super::hands::rebooted_by_a_person(&mut field, "i004");
+    super::operators::rebooted_by_a_person(&mut field, "i004");
     let (others, ours) = (&mut field.by_others, field.made.pop().unwrap());
     // The log tells the newest first.
     others.push(("i004".to_owned(), {
@@ -165,7 +165,7 @@ fn endless_reboot_of_unclear_author_is_left_to_operators() {
     field.fails = true;
     field.run_until(min(20), |field| !field.calls.is_empty());
     field.fails = false;
-    super::hands::rebooted_by_a_person(&mut field, "i004");
+    super::operators::rebooted_by_a_person(&mut field, "i004");
     never_ended(&mut field);
     field.run(min(180));
     assert_eq!(field.calls.len(), 1, "{:?}", made(&field));

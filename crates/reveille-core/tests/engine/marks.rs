@@ -6,9 +6,9 @@ use reveille_core::effect::Call;
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
+use reveille_core::model::log_findings::LogFinding;
 use reveille_core::model::node::Ready;
 use reveille_core::model::stage::Stage;
-use reveille_core::model::testimony::Told;
 use reveille_core::model::time::{ServiceTime, Span, Time};
 
 use super::fixture::{Field, instance, roster, stamp};
@@ -49,7 +49,7 @@ fn old_machine_is_replaced_only_on_proven_first_boot_failure() {
     (entry.first_boot, entry.no_reboot) = (true, Some("a first boot is not repeated".into()));
     for (confidence, gone) in [(Confidence::Likely, false), (Confidence::Sure, true)] {
         let mut field = Field::new(roster()).populate(10);
-        field.told = vec![Told {
+        field.told = vec![LogFinding {
             cause: Cause::Catalogued(Arc::new(entry.clone())),
             stage: Stage::FetchConfig,
             confidence,

@@ -3,7 +3,7 @@
 //! An API server answers a list of nodes within milliseconds, Nova one of servers within seconds; and a watch lists its
 //! nodes once, not again and again. So each reading here comes once, and only proofs of life follow.
 
-use reveille_core::diagnose::standing::Standing;
+use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::effect::Effect;
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::incident::FaultKind;
@@ -56,7 +56,7 @@ fn empty_node_list_is_doubted_in_any_order() {
         field.nodes.clear();
         begin(&mut field, order);
         assert_eq!(why_not(&field), "the node list is empty beside 7 running instances", "{order:?}");
-        assert!(matches!(field.standing("i000"), Standing::CannotTell(_)), "{order:?}");
+        assert!(matches!(field.machine_state("i000"), MachineState::CannotTell(_)), "{order:?}");
         field.watch_for(Span::from_min(60));
         assert_eq!((opened(&field), field.destructive_calls()), (0, 0), "{order:?}");
     }

@@ -1,6 +1,6 @@
 //! Which machines are Ready, which are not, and in which way.
 
-use reveille_core::diagnose::standing::Standing;
+use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::effect::Call;
 use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::model::instance::{Fault, InstanceState};
@@ -19,7 +19,7 @@ fn a_healthy_fleet_costs_nothing() {
     field.run(Span::from_min(60));
     assert_eq!(field.records.len(), before, "{:?}", &field.records[before..]);
     assert!(field.calls.is_empty());
-    assert_eq!(field.standing("i000"), Standing::Answers);
+    assert_eq!(field.machine_state("i000"), MachineState::Answers);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_ghost_is_cleaned_up_only_when_its_instance_is_denied_twice() {
     field.run(Span::from_min(2));
     field.delete_machine("i004");
     field.run(Span::from_min(1));
-    assert!(matches!(field.standing("i004"), Standing::CannotTell(_)), "its node is Ready");
+    assert!(matches!(field.machine_state("i004"), MachineState::CannotTell(_)), "its node is Ready");
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(5));
     assert!(matches!(field.calls[..], [Call::DeleteNode(_)]), "{:?}", field.calls);
@@ -141,7 +141,7 @@ fn a_bare_record_of_a_cell_that_is_down_unsays_nothing() {
     bare.state = InstanceState::Other;
     bare.marks = std::sync::Arc::default();
     field.run(Span::from_min(30));
-    assert_eq!(field.standing("i005"), Standing::Answers);
+    assert_eq!(field.machine_state("i005"), MachineState::Answers);
     field.instances.insert("i005".into(), healthy);
     field.run(Span::from_min(1));
     assert!(field.calls.is_empty());

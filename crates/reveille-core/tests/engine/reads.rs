@@ -59,7 +59,7 @@ fn verdict_does_not_wait_behind_evidence() {
             for effect in field.step(event) {
                 match effect {
                     Effect::Record { id, .. } => events.push_back(Event::Recorded(id)),
-                    Effect::Look { id, look: Look::Testimony(..) | Look::Actions(..) } => {
+                    Effect::Look { id, look: Look::LogEvidence(..) | Look::Actions(..) } => {
                         hanging.push_back((field.now, id));
                     }
                     Effect::Look { id, look } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::diagnose::standing::{Excuse, Standing};
+use reveille_core::diagnose::machine_state::{Excuse, MachineState};
 use reveille_core::effect::Call;
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
@@ -42,8 +42,8 @@ fn cordoned_node_that_is_deleted_was_removed_on_purpose() {
     field.nodes.remove("i003");
     say(&mut field, "RemovingNode", "node-controller");
     field.run(Span::from_min(3));
-    let Standing::Excused(Excuse::NodeLeft(sign)) = field.standing("i003") else {
-        panic!("{:?}", field.standing("i003"))
+    let MachineState::Excused(Excuse::NodeLeft(sign)) = field.machine_state("i003") else {
+        panic!("{:?}", field.machine_state("i003"))
     };
     assert!(sign.contains("cordoned before it was deleted"), "{sign}");
     field.run(Span::from_min(180));
@@ -132,7 +132,7 @@ fn kubelet_event_proves_drain_missed_in_a_watch_gap() {
         say(&mut field, "RemovingNode", "node-controller");
         field.run(Span::from_min(20));
         let opened = field.case("i003", FaultKind::Vanished).is_some();
-        assert_eq!(opened, uncordoned, "{:?}", field.standing("i003"));
+        assert_eq!(opened, uncordoned, "{:?}", field.machine_state("i003"));
         assert_eq!(field.calls.is_empty(), !uncordoned, "{:?}", field.calls);
     }
 }
@@ -236,7 +236,7 @@ fn machine_back_after_drain_is_repaired_after_restart_too() {
         assert!(
             field.destructive_calls() > 0,
             "restarts: {restarts}, rotated: {rotated}: {:?}",
-            field.standing("i004")
+            field.machine_state("i004")
         );
     }
 }
@@ -249,7 +249,11 @@ fn node_whose_deletion_does_not_end_is_told() {
     let node = field.nodes.get_mut("i004").unwrap();
     (node.intent.deleting, node.ready) = (true, Ready::Unknown);
     field.run(Span::from_min(2));
-    assert!(matches!(field.standing("i004"), Standing::Excused(_)), "{:?}", field.standing("i004"));
+    assert!(
+        matches!(field.machine_state("i004"), MachineState::Excused(_)),
+        "{:?}",
+        field.machine_state("i004")
+    );
     field.run(Span::from_min(15));
     let told = field.case("i004", FaultKind::StuckLeaving).expect("a person is told");
     assert_eq!(told.incident.findings[0].cause, Cause::RemovalStuck);
@@ -397,7 +401,7 @@ fn drained_machine_is_repaired_once_its_kubelet_lives_again() {
         set(&mut field, "i004", Ready::Unknown);
         field.run_until(min(120), |field| !field.calls.is_empty());
         let what = format!("registers: {registers}, serves: {serves}, restarts: {restarts}");
-        assert!(!field.calls.is_empty(), "{what}: {:?}", field.standing("i004"));
+        assert!(!field.calls.is_empty(), "{what}: {:?}", field.machine_state("i004"));
     }
 }
 

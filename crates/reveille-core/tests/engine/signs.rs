@@ -97,7 +97,7 @@ fn pause_counts_on_every_node_that_a_machine_has() {
         assert_eq!(field.calls, [], "taken over: {taken_over}");
         field.nodes.get_mut(paused).unwrap().intent.paused = false;
         field.run(Span::from_min(30));
-        assert!(!field.calls.is_empty(), "taken over: {taken_over}: {:?}", field.standing(id));
+        assert!(!field.calls.is_empty(), "taken over: {taken_over}: {:?}", field.machine_state(id));
     }
 }
 
@@ -119,7 +119,7 @@ fn node_of_a_namesake_unsays_no_sign() {
     field.nodes.remove("i901");
     field.delete_machine("i901");
     field.run(Span::from_min(120));
-    assert_eq!(field.calls, [], "{:?}", field.standing("i004"));
+    assert_eq!(field.calls, [], "{:?}", field.machine_state("i004"));
 }
 
 /// Who took it out uses it for something else, with another group. It gets the pool's when it is back.
@@ -163,7 +163,7 @@ fn node_that_is_not_listed_yet_was_not_removed() {
         let said: Vec<&Record> = field.records[before..].iter().filter(left).collect();
         assert_eq!(said.is_empty(), !goes, "{sign}, {goes}: {said:?}");
         field.run(Span::from_min(60));
-        assert_eq!(field.calls, [], "{sign}, {goes}: {:?}", field.standing("i004"));
+        assert_eq!(field.calls, [], "{sign}, {goes}: {:?}", field.machine_state("i004"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which traces of machines with agents are kept: the fixture compares those that may give way with a walk after every step.
 
-use reveille_core::model::agent::{AgentHold, HoldKind};
+use reveille_core::model::agent::{AgentBlocker, AgentBlockerKind};
 use reveille_core::model::incident::MachineKey;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
@@ -14,10 +14,10 @@ fn has_trace(field: &Field, id: &str) -> bool {
 }
 
 /// Each agent is heard once, a moment after the one before.
-fn hear(field: &mut Field, ids: &[String], hold: Option<HoldKind>) {
+fn hear(field: &mut Field, ids: &[String], blocker: Option<AgentBlockerKind>) {
     for id in ids {
         let mut said = Field::report(id);
-        said.hold = hold.map(|kind| AgentHold { kind, text: "by its own reasons".into() });
+        said.blocker = blocker.map(|kind| AgentBlocker { kind, text: "by its own reasons".into() });
         field.now = field.now + Span::from_ms(1);
         field.agents = [(id.clone(), said)].into();
         field.hear_agents();
@@ -36,7 +36,7 @@ fn oldest_trace_is_evicted_unless_its_machine_is_unhealthy() {
         ids[..512].iter().filter(|id| !has_trace(field, id)).cloned().collect()
     };
     hear(&mut field, &ids[..1], None);
-    hear(&mut field, &ids[1..2], Some(HoldKind::Leaving));
+    hear(&mut field, &ids[1..2], Some(AgentBlockerKind::Leaving));
     field.nodes.get_mut(&ids[0]).unwrap().ready = Ready::Unknown;
     field.sync_nodes();
     hear(&mut field, &ids[2..512], None);

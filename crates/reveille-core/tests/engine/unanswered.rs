@@ -78,7 +78,7 @@ fn machine_with_unread_action_log_is_not_deleted() {
         field.unanswered = Some(Vec::new());
         let is_asked = |field: &Field| field.unanswered.iter().flatten().count() >= 2;
         field.run_until(Span::from_min(60), is_asked);
-        assert!(is_asked(&field), "{:?}", field.standing("new"));
+        assert!(is_asked(&field), "{:?}", field.machine_state("new"));
         if renamed {
             field.instances.get_mut("new").unwrap().name = "another".into();
         }
@@ -112,7 +112,7 @@ fn log_that_is_answered_late_is_read_once_more_before_a_reboot() {
         field.unanswered = Some(Vec::new());
         field.run(Span::from_s(60));
         if person {
-            super::hands::rebooted_by_a_person(&mut field, "i004");
+            super::operators::rebooted_by_a_person(&mut field, "i004");
         }
         field.run(Span::from_s(80));
         field.unanswered = None;

@@ -1,7 +1,7 @@
 //! From what was seen to the cause to act on.
 //!
 //! ```text
-//!  sightings ─▶ standing  does the sign count here? circumstances, success after it, how often
+//!  sightings ─▶ verdict   does the sign count here? circumstances, success after it, how often
 //!            ─▶ weigh     of each cause: its strongest sign, and how many different ones
 //!            ─▶ rank      roots before followers, sure before likely, early on the way before late
 //! ```
@@ -12,13 +12,13 @@
 //! proves no more than one that does not.
 
 mod rank;
-mod standing;
+mod verdict;
 
 use crate::catalogue::{Catalogue, Cause, Signal};
 use crate::finding::{Confidence, Diagnosis, Finding, Quote, Unknown};
 use crate::scan::{Reader, Seen};
 use rank::{Weighed, rank};
-use standing::{Standing, standing};
+use verdict::{Verdict, verdict};
 
 /// Lines that are quoted for one finding.
 const EVIDENCE_MAX: usize = 6;
@@ -30,10 +30,10 @@ pub fn judge(reader: &Reader<'_>) -> Diagnosis {
     let mut doubted: Vec<usize> = Vec::new();
     for (place, signal) in catalogue.signals.iter().enumerate() {
         let Some(cause) = signal.cause else { continue };
-        match standing(catalogue, seen, place) {
-            Standing::Absent => {}
-            Standing::TakenBack => doubted.push(place),
-            Standing::Stands { proof, against } => {
+        match verdict(catalogue, seen, place) {
+            Verdict::Absent => {}
+            Verdict::TakenBack => doubted.push(place),
+            Verdict::Stands { proof, against } => {
                 match weighed.iter_mut().find(|weighed| weighed.cause == cause) {
                     Some(weighed) => weighed.add(place, signal, proof, against),
                     None => weighed.push(Weighed::new(cause, place, signal, proof, against)),

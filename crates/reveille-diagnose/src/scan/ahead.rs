@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{Builder, Scope};
 
 use super::blocks::Blocks;
-use super::sieve::{Picked, Sieve};
+use super::filter::{LineFilter, Picked};
 
 /// Blocks that one worker has at a time: one that is picked from, one that waits.
 const AT_ONCE: usize = 2;
@@ -28,18 +28,18 @@ struct Worker {
 
 /// Hands every block with its picked lines over, in order.
 pub(super) fn each<R: BufRead>(
-    sieve: &Sieve,
+    filter: &LineFilter,
     jobs: NonZeroUsize,
     blocks: &mut Blocks<'_, R>,
     mut read: impl FnMut(&[u8], &Picked),
 ) {
     if jobs == NonZeroUsize::MIN {
-        return alone(sieve, blocks, read);
+        return alone(filter, blocks, read);
     }
     std::thread::scope(|scope| {
-        let workers: Vec<Worker> = (0..jobs.get()).map_while(|_| worker(scope, sieve)).collect();
+        let workers: Vec<Worker> = (0..jobs.get()).map_while(|_| worker(scope, filter)).collect();
         if workers.is_empty() {
-            return alone(sieve, blocks, read);
+            return alone(filter, blocks, read);
         }
         let in_all = workers.len() * AT_ONCE;
         let (mut sent, mut received) = (0, 0);
@@ -63,21 +63,21 @@ pub(super) fn each<R: BufRead>(
     });
 }
 
-fn alone<R: BufRead>(sieve: &Sieve, blocks: &mut Blocks<'_, R>, mut read: impl FnMut(&[u8], &Picked)) {
+fn alone<R: BufRead>(filter: &LineFilter, blocks: &mut Blocks<'_, R>, mut read: impl FnMut(&[u8], &Picked)) {
     let (mut block, mut picked) = (Vec::new(), Picked::default());
     while blocks.next(&mut block) {
-        sieve.pick(&block, &mut picked);
+        filter.pick(&block, &mut picked);
         read(&block, &picked);
     }
 }
 
-fn worker<'scope, 'e>(scope: &'scope Scope<'scope, 'e>, sieve: &'scope Sieve) -> Option<Worker> {
+fn worker<'scope, 'e>(scope: &'scope Scope<'scope, 'e>, filter: &'scope LineFilter) -> Option<Worker> {
     let (blocks, given) = sync_channel::<Vec<u8>>(AT_ONCE);
     let (done, picked) = sync_channel(AT_ONCE);
     let work = move || {
         for block in given {
             let mut picked = Picked::default();
-            sieve.pick(&block, &mut picked);
+            filter.pick(&block, &mut picked);
             if done.send((block, picked)).is_err() {
                 return;
             }

@@ -11,8 +11,8 @@
 
 mod ahead;
 mod blocks;
+mod filter;
 mod seen;
-mod sieve;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -26,9 +26,9 @@ use crate::catalogue::{Catalogue, Signal};
 use crate::lines::{self, LINE_BYTES_MAX, Level};
 use crate::tables::{Fact, Listing};
 use blocks::{BLOCK_BYTES, Blocks};
+use filter::{LineFilter, Picked};
 use seen::Owned;
 pub use seen::{Hit, Seen, Sighting};
-use sieve::{Picked, Sieve};
 
 /// How much of a source is looked at line by line: all of a command's output, the beginning of a log.
 const WHOLE_BYTES: usize = 1 << 20;
@@ -56,7 +56,7 @@ pub struct Scanner<'c> {
     literals: AhoCorasick,
     /// For each literal the signals and phrases that need it.
     owners: Vec<Vec<(usize, usize)>>,
-    sieve: Sieve,
+    filter: LineFilter,
 }
 
 /// The catalogue has more literals than an automaton can be made of.
@@ -94,8 +94,8 @@ impl<'c> Scanner<'c> {
             }
         }
         let literals = AhoCorasick::new(&words).map_err(TooLarge)?;
-        let sieve = Sieve::new(&catalogue);
-        Ok(Self { catalogue, literals, owners, sieve })
+        let filter = LineFilter::new(&catalogue);
+        Ok(Self { catalogue, literals, owners, filter })
     }
 
     /// What is known.
@@ -194,7 +194,7 @@ impl<'s> Reader<'s> {
     pub fn lines(&mut self, source: &str, mut from: impl BufRead) -> io::Result<()> {
         let mut open = self.open(source);
         let result =
-            open.whole(&mut from).and_then(|more| if more { open.sieved(&mut from) } else { Ok(()) });
+            open.whole(&mut from).and_then(|more| if more { open.filtered(&mut from) } else { Ok(()) });
         open.close();
         result
     }
@@ -245,10 +245,10 @@ impl Open<'_, '_> {
     }
 
     /// Looks at the lines of the rest that may be of interest, block by block.
-    fn sieved(&mut self, from: &mut impl BufRead) -> io::Result<()> {
-        let (sieve, jobs) = (&self.reader.scanner.sieve, self.reader.jobs);
+    fn filtered(&mut self, from: &mut impl BufRead) -> io::Result<()> {
+        let (filter, jobs) = (&self.reader.scanner.filter, self.reader.jobs);
         let mut blocks = Blocks::of(from, self.reader.cuts.block_bytes);
-        ahead::each(sieve, jobs, &mut blocks, |bytes, picked| self.block(bytes, picked));
+        ahead::each(filter, jobs, &mut blocks, |bytes, picked| self.block(bytes, picked));
         blocks.end()
     }
 

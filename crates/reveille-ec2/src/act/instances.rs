@@ -21,7 +21,7 @@ use crate::actions::{
 };
 use crate::client::SendError;
 use crate::instance::WireInstance;
-use crate::query::Request;
+use crate::query_protocol::Request;
 
 const NOT_RUNNING: &str = "it is not running by now";
 /// A group's word for a machine that it keeps.

@@ -16,7 +16,7 @@ use crate::account::Account;
 use crate::actions::MODIFY_INTERFACE;
 use crate::fetch;
 use crate::interface::WireInterface;
-use crate::query::Request;
+use crate::query_protocol::Request;
 
 pub(super) async fn set_groups(
     account: &Account,

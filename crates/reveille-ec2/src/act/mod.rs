@@ -19,7 +19,7 @@ use reveille_core::remedies::{
 
 use crate::account::Account;
 use crate::client::SendError;
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::refusal::Refusal;
 use crate::reply::{confirms, request_id};
 

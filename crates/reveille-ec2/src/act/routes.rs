@@ -20,7 +20,7 @@ use crate::account::Account;
 use crate::actions::{CREATE_ROUTE, DELETE_ROUTE, DESCRIBE_INTERFACES};
 use crate::fetch;
 use crate::list;
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::table::{Leads, WireTable};
 
 pub(super) async fn add(account: &Account, router: &RouterId, routes: &[Route]) -> Outcome {

@@ -16,7 +16,7 @@ use crate::actions::{
     AUTHORIZE_EGRESS, AUTHORIZE_INGRESS, DESCRIBE_GROUP_RULES, REVOKE_EGRESS, REVOKE_INGRESS,
 };
 use crate::group::{Rules, WireRule, write_rule};
-use crate::query::Request;
+use crate::query_protocol::Request;
 use crate::refusal::Refusal;
 
 /// Puts one rule.

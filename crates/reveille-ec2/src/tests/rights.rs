@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use reveille_core::effect::{Call, Look};
-use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{
     GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RouterId, RuleId, UserId,
 };
 use reveille_core::model::instance::Mark;
+use reveille_core::model::log_evidence::EvidenceQuery;
 use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
 use reveille_core::model::roster::GroupRef;
 use reveille_core::remedies::{
@@ -63,14 +63,14 @@ fn busy(seen: &Seen) -> Option<Reply> {
 
 fn looks() -> Vec<Look> {
     let one = || InstanceId::from("i-1");
-    let hearing = Hearing { node: None, asks_as: NodeName::from("n"), console_counts: true };
+    let evidence_query = EvidenceQuery { node: None, asks_as: NodeName::from("n"), console_counts: true };
     vec![
         Look::Instance(aws(), one()),
         Look::Ports(aws(), one()),
         Look::Group(aws(), GroupId::from("sg-1")),
         Look::Router(aws(), RouterId::from("rtb-1")),
         Look::Console(aws(), one()),
-        Look::Testimony(aws(), one(), hearing.into()),
+        Look::LogEvidence(aws(), one(), evidence_query.into()),
         Look::Actions(aws(), one()),
     ]
 }

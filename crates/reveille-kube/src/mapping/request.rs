@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use reveille_core::model::hearing::{CertificateRequest, RequestState};
 use reveille_core::model::id::NodeName;
+use reveille_core::model::log_evidence::{CertificateRequest, RequestState};
 use serde_json::value::RawValue;
 
 use super::subject::common_name;

@@ -20,12 +20,12 @@ pub(crate) use answer::{Answer as Reply, Refuse, full, status, streamed};
 pub(crate) use api::{Api, certificate_request, event, node};
 
 /// What a cluster tells, with the virtual seconds since the start.
-pub(crate) struct Told {
+pub(crate) struct FactStream {
     facts: mpsc::Receiver<ClusterFact>,
     start: Instant,
 }
 
-impl Told {
+impl FactStream {
     /// Watches this cluster.
     pub(crate) fn of(cluster: Cluster) -> Self {
         let (sender, facts) = mpsc::channel(4096);

@@ -17,12 +17,12 @@ use reveille_wire::agent::text::{List, Sentence, Word};
 use tokio::sync::{mpsc, watch};
 
 use crate::driver::{Begin, Driver, Said};
-use crate::hands::{Hands, JoinSettings};
+use crate::executor::{Executor, JoinSettings};
 use crate::inspect::Inspector;
 use crate::memory_file::MemoryFile;
 
 use super::tokens::FromServer;
-use super::{AbortOnDrop, Agent, AgentError, Heard, QUEUED, Told, plan, provider};
+use super::{AbortOnDrop, Agent, AgentError, Heard, LogEvent, QUEUED, plan, provider};
 
 /// The driver of one plan's join, and its channels.
 pub(super) struct Life {
@@ -44,10 +44,11 @@ impl Agent {
         let tokens = FromServer { kind, want: self.say.clone(), tokens: self.tokens.clone() };
         let copies = self.setup.folder.join("before-reset");
         let settings = JoinSettings { config: aim.config, copies, ..JoinSettings::default() };
-        let hands = Hands::new(Arc::clone(&inspector), tokens, settings);
+        let executor = Executor::new(Arc::clone(&inspector), tokens, settings);
         let memory = MemoryFile::within(&self.setup.folder);
-        let circle = Some(Arc::clone(&self.circle));
-        let begin = Begin { inspector: Arc::clone(&inspector), hands, memory, config: self.config, circle };
+        let peer_set = Some(Arc::clone(&self.peer_set));
+        let begin =
+            Begin { inspector: Arc::clone(&inspector), executor, memory, config: self.config, peer_set };
         let driver = Driver::new(begin)?;
         let (orders, ordered) = mpsc::channel(QUEUED);
         if self.is_up {
@@ -76,39 +77,39 @@ impl Agent {
     pub(super) async fn live(
         &mut self,
         plan: &Plan,
-        tell: &mut impl FnMut(Time, Told<'_>),
+        tell: &mut impl FnMut(Time, LogEvent<'_>),
     ) -> Result<Plan, AgentError> {
         let mut life = self.begin(plan)?;
         loop {
             tokio::select! {
                 heard = self.heard.recv() => {
                     let Some(heard) = heard else { return Err(self.link_ended().await) };
-                    tell(crate::driver::now(), Told::Link(&heard));
+                    tell(crate::driver::now(), LogEvent::Link(&heard));
                     self.notes(&heard);
                     match heard {
                         Heard::Plan(next) if next.checksum != plan.checksum => return Ok(*next),
                         // The current plan, or a message that changes nothing here.
                         Heard::Plan(_) | Heard::Wait(_) => {}
                         Heard::Peers(peers) => {
-                            self.circle.know(&peers);
+                            self.peer_set.know(&peers);
                             // A busy driver gets it with the next list, or at its next start.
-                            life.orders.try_send(Event::PeersListed(self.circle.peers())).ok();
+                            life.orders.try_send(Event::PeersListed(self.peer_set.peers())).ok();
                         }
-                        Heard::Down(_) => self.desk.link_ended(),
+                        Heard::Down(_) => self.planner.link_ended(),
                         Heard::Token(token) => drop(self.token_in.send_replace(Some(token))),
-                        Heard::Order(order) => self.desk.take_order(order, Some(&life)),
+                        Heard::Order(order) => self.planner.take_order(order, Some(&life)),
                         Heard::Removed => life.inspector.is_removed(),
                         Heard::Up { .. } => {
                             life.inspector.is_let_in();
                             // A busy driver gets it with the next session.
                             life.orders.try_send(Event::Readmitted).ok();
-                            self.desk.tell_all();
+                            self.planner.tell_all();
                         }
                     }
                 }
                 said = life.said.recv() => {
                     let Some(said) = said else { return Ok(plan.clone()) };
-                    tell(crate::driver::now(), Told::Machine(&said));
+                    tell(crate::driver::now(), LogEvent::Machine(&said));
                     if matches!(said, Said::Report(Report::Back)) {
                         self.shelf.mark_joined(plan)?;
                         self.is_invited = false;
@@ -121,15 +122,15 @@ impl Agent {
                     if let Said::Account(account) = &said {
                         let account = of_account(account, life.inspector.kubelet_runs());
                         let announced = life.announced.borrow().clone();
-                        self.desk.account = Some(Account { announced, ..account });
-                        self.desk.tell_all();
+                        self.planner.account = Some(Account { announced, ..account });
+                        self.planner.tell_all();
                     }
-                    self.desk.hear(&said, tell);
+                    self.planner.hear(&said, tell);
                 }
                 Ok(()) = life.announced.changed() => {
-                    if let Some(account) = &mut self.desk.account {
+                    if let Some(account) = &mut self.planner.account {
                         account.announced = life.announced.borrow_and_update().clone();
-                        self.desk.tell_all();
+                        self.planner.tell_all();
                     }
                 }
                 _ = &mut life.task.0 => return Ok(plan.clone()),
@@ -150,15 +151,15 @@ pub(super) fn of_account(account: &account::Account, kubelet: Option<bool>) -> A
         attempt: work.attempt,
         of: work.of,
     });
-    let hold = account
-        .hold
-        .as_ref()
-        .map(|hold| frame::Hold { kind: Word::cut(hold.kind.name()), text: Sentence::cut(&hold.text) });
+    let blocker = account.blocker.as_ref().map(|blocker| frame::Blocker {
+        kind: Word::cut(blocker.kind.name()),
+        text: Sentence::cut(&blocker.text),
+    });
     Account {
         kubelet: Word::cut(kubelet.name()),
         api: Word::cut(account.api.name()),
         work,
-        hold,
+        blocker,
         may: List::first(account.may.iter().map(|ask| Word::cut(ask.name()))),
         announced: List::default(),
     }

@@ -2,26 +2,26 @@
 //! decisions, and reports the machine's stage.
 //!
 //! ```text
-//!  courier ◀─ link ─▶ registration server          plan ─▶ files, then Target ─▶ Driver (State, hands)
+//!  session ◀─ link ─▶ registration server          plan ─▶ files, then Target ─▶ Driver (State, executor)
 //!     │  Heard: plan, token, order, wait                                             │ Said
 //!     └────────────▶ Agent ◀────────────────────────────────────────────────────────┘
-//!                      └─▶ progress: which of the fourteen stages, since when, why not further ─▶ courier
+//!                      └─▶ progress: which of the fourteen stages, since when, why not further ─▶ session
 //! ```
 //!
 //! The plan of the machine is on its disk: an agent that starts without its server goes on with the plan that it has. The
 //! server orders; the agent's own checks decide whether it carries an order out. No message of the link names a program,
 //! and the agent writes only to the few directories of a node's configuration.
 
-mod courier;
-mod desk;
-mod door;
 mod enrolling;
 mod evidence;
 mod life;
+mod peer_listener;
 mod plan;
+mod planner;
 mod progress;
 mod provider;
 mod reports;
+mod session;
 mod tokens;
 
 use std::net::SocketAddr;
@@ -44,17 +44,17 @@ use crate::driver::{BeginError, Said};
 use crate::link::{Carrier, Keyring, KeyringError, Link, LinkError};
 use crate::memory_file::MemoryFile;
 use crate::pause::Pause;
-use crate::peers::Circle;
+use crate::peers::PeerSet;
 use crate::private::{self, FolderError};
 use crate::probe::Metadata;
 use crate::root::Root;
 
 pub use plan::{PlanError, Shelf};
 
-use courier::Courier;
-use desk::Desk;
 use evidence::Collector;
 use life::Life;
+use planner::Planner;
+use session::SessionTask;
 
 /// A message from the link.
 #[derive(Debug)]
@@ -156,7 +156,7 @@ pub enum AgentError {
 
 /// What happens, for a log. Every text is masked.
 #[derive(Debug)]
-pub enum Told<'a> {
+pub enum LogEvent<'a> {
     /// A message from the link.
     Link(&'a Heard),
     /// An event on the machine.
@@ -172,7 +172,7 @@ pub enum Told<'a> {
 /// # Errors
 ///
 /// The reason why the agent ended.
-pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(), AgentError> {
+pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, LogEvent<'_>)) -> Result<(), AgentError> {
     private::folder(&setup.folder)?;
     let shelf = Shelf::within(&setup.folder);
     let (config, _) = setup.settings.check()?;
@@ -180,37 +180,37 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     let (say, frames) = mpsc::channel(QUEUED);
     let mut held = shelf.read()?;
     let joined = held.as_ref().is_some_and(|plan| shelf.has_joined(plan));
-    let account = desk::remembered(&MemoryFile::within(&setup.folder).read().map_err(BeginError::from)?);
-    let known = courier::Known { plan: held.as_ref(), joined, account: account.clone() };
+    let account = planner::remembered(&MemoryFile::within(&setup.folder).read().map_err(BeginError::from)?);
+    let known = session::Known { plan: held.as_ref(), joined, account: account.clone() };
     let zone = setup.facts.zone.as_ref().map(|zone| ZoneName::from(zone.as_str()));
-    let circle = Arc::new(Circle::remembering(&setup.folder, zone));
-    let _door = door::open(&mut setup, &circle).await;
+    let peer_set = Arc::new(PeerSet::remembering(&setup.folder, zone));
+    let _peer_listener = peer_listener::open(&mut setup, &peer_set).await;
     let (parts, evidence) = mpsc::channel(1);
     let is_invited = Keyring::open(&setup.folder.join(private::KEYS))?.is_none();
-    let out = courier::Out { frames, evidence };
-    let courier = {
-        let mut enrolled = pin!(Courier::new(&setup, known, heard_in, out, &circle));
+    let out = session::Out { frames, evidence };
+    let session_task = {
+        let mut enrolled = pin!(SessionTask::new(&setup, known, heard_in, out, &peer_set));
         loop {
             tokio::select! {
-                courier = &mut enrolled => break courier?,
-                Some(next) = heard.recv() => tell(crate::driver::now(), Told::Link(&next)),
+                session_task = &mut enrolled => break session_task?,
+                Some(next) = heard.recv() => tell(crate::driver::now(), LogEvent::Link(&next)),
             }
         }
     };
-    let courier = tokio::spawn(courier.run());
-    let mut desk = Desk::new(say.clone(), Collector::new(&setup, parts));
-    desk.account = account;
-    desk.progress.runs();
+    let session_task = tokio::spawn(session_task.run());
+    let mut planner = Planner::new(say.clone(), Collector::new(&setup, parts));
+    planner.account = account;
+    planner.progress.runs();
     let (token_in, tokens) = watch::channel(None);
     let mut agent = Agent {
         setup,
         shelf,
         config,
-        circle,
+        peer_set,
         say,
         heard,
-        courier,
-        desk,
+        session_task,
+        planner,
         token_in,
         tokens,
         is_invited,
@@ -230,8 +230,8 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
             // The driver broke off: the agent does not restart it at once.
             Ok(plan) => agent.another_or(plan, pause.next(None), &mut tell).await?,
             Err(AgentError::Plan(failure)) => {
-                tell(crate::driver::now(), Told::Plan(&failure.to_string()));
-                agent.desk.plan_failed(&failure.to_string(), &mut tell);
+                tell(crate::driver::now(), LogEvent::Plan(&failure.to_string()));
+                agent.planner.plan_failed(&failure.to_string(), &mut tell);
                 agent.another_or(plan, pause.next(None), &mut tell).await?
             }
             Err(failure) => return Err(failure),
@@ -244,11 +244,11 @@ struct Agent {
     setup: Setup,
     shelf: Shelf,
     config: Config,
-    circle: Arc<Circle>,
+    peer_set: Arc<PeerSet>,
     say: mpsc::Sender<AgentFrame>,
     heard: mpsc::Receiver<Heard>,
-    courier: JoinHandle<Result<(), AgentError>>,
-    desk: Desk,
+    session_task: JoinHandle<Result<(), AgentError>>,
+    planner: Planner,
     token_in: watch::Sender<Option<Secret>>,
     tokens: watch::Receiver<Option<Secret>>,
     /// This process enrolled the machine, and no join has held since.
@@ -271,15 +271,15 @@ impl Agent {
     async fn follow(
         &mut self,
         plan: &Plan,
-        tell: &mut impl FnMut(Time, Told<'_>),
+        tell: &mut impl FnMut(Time, LogEvent<'_>),
     ) -> Result<Plan, AgentError> {
         plan::may_be_followed(plan)?;
         // A plan whose join is invalid does not replace another plan on the disk.
         plan::target(&self.setup.root, plan)?;
         self.shelf.keep(plan)?;
-        self.desk.progress.has_plan();
-        let desk = &self.desk;
-        plan::apply_files(&self.setup.root, plan, |step| desk.send(AgentFrame::Step(step)))?;
+        self.planner.progress.has_plan();
+        let planner = &self.planner;
+        plan::apply_files(&self.setup.root, plan, |step| planner.send(AgentFrame::Step(step)))?;
         self.live(plan, tell).await
     }
 
@@ -289,7 +289,7 @@ impl Agent {
         &mut self,
         plan: Plan,
         pause: Duration,
-        tell: &mut impl FnMut(Time, Told<'_>),
+        tell: &mut impl FnMut(Time, LogEvent<'_>),
     ) -> Result<Plan, AgentError> {
         match tokio::time::timeout(pause, self.await_plan(tell)).await {
             Ok(another) => another,
@@ -298,18 +298,18 @@ impl Agent {
     }
 
     /// Waits for the machine's plan; waits and refusals become the trouble of the stage that fetches it.
-    async fn await_plan(&mut self, tell: &mut impl FnMut(Time, Told<'_>)) -> Result<Plan, AgentError> {
+    async fn await_plan(&mut self, tell: &mut impl FnMut(Time, LogEvent<'_>)) -> Result<Plan, AgentError> {
         loop {
             let Some(next) = self.heard.recv().await else { return Err(self.link_ended().await) };
-            tell(crate::driver::now(), Told::Link(&next));
+            tell(crate::driver::now(), LogEvent::Link(&next));
             self.notes(&next);
             match next {
                 Heard::Plan(plan) => return Ok(*plan),
-                Heard::Wait(refused) => self.desk.wait_for_plan(&refused, tell),
-                Heard::Order(order) => self.desk.take_order(order, None),
-                Heard::Up { .. } => self.desk.tell_all(),
-                Heard::Down(_) => self.desk.link_ended(),
-                Heard::Peers(peers) => self.circle.know(&peers),
+                Heard::Wait(refused) => self.planner.wait_for_plan(&refused, tell),
+                Heard::Order(order) => self.planner.take_order(order, None),
+                Heard::Up { .. } => self.planner.tell_all(),
+                Heard::Down(_) => self.planner.link_ended(),
+                Heard::Peers(peers) => self.peer_set.know(&peers),
                 Heard::Token(_) | Heard::Removed => {}
             }
         }
@@ -326,7 +326,7 @@ impl Agent {
 
     /// Why no message comes from the link any more.
     async fn link_ended(&mut self) -> AgentError {
-        match (&mut self.courier).await {
+        match (&mut self.session_task).await {
             Ok(Err(failure)) => failure,
             Ok(Ok(())) | Err(_) => AgentError::NotEnrolled,
         }

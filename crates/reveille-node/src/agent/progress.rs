@@ -87,7 +87,7 @@ impl Progress {
                 self.stands(code, why);
             }
             Said::MemoryFailed(why) => self.stands("MEMORY_FAILED", why),
-            Said::Report(Report::Holds(hold)) => self.stands("LEFT_ALONE", &hold.to_string()),
+            Said::Report(Report::Blocked(blocker)) => self.stands("LEFT_ALONE", &blocker.to_string()),
             Said::Report(report @ Report::GaveUp(_)) => self.stands("GAVE_UP", &report.to_string()),
             Said::Report(Report::Back) => {
                 self.joined = true;

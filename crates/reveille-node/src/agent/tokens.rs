@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use crate::hands::{TokenError, Tokens};
+use crate::executor::{TokenError, Tokens};
 use crate::target::{Kind, Token};
 
 /// Shorter than the time limit of the verb.

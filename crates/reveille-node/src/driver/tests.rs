@@ -5,7 +5,7 @@ use reveille_agent::model::{Credentials, Inspection, Role};
 use reveille_core::model::agent::Ask;
 
 use super::*;
-use crate::hands::{JoinSettings, TokenError};
+use crate::executor::{JoinSettings, TokenError};
 use crate::root::Root;
 use crate::target::{Endpoint, Kind, Target, Token, ToldBy};
 
@@ -34,10 +34,10 @@ fn driver(folder: &tempfile::TempDir) -> Driver<NoTokens> {
     let root = Root::new(folder.path());
     let distribution = crate::distribution::of(Kind::Kubeadm, &root).unwrap();
     let inspector = Arc::new(Inspector::new(root, target, NodeName::from("w-1"), distribution));
-    let hands = Hands::new(Arc::clone(&inspector), NoTokens, JoinSettings::default());
+    let executor = Executor::new(Arc::clone(&inspector), NoTokens, JoinSettings::default());
     let memory = MemoryFile::within(folder.path());
     let (config, _) = Settings::default().check().unwrap();
-    Driver::new(Begin { inspector, hands, memory, config, circle: None }).unwrap()
+    Driver::new(Begin { inspector, executor, memory, config, peer_set: None }).unwrap()
 }
 
 fn inspected(node: NodeSeen) -> Event {

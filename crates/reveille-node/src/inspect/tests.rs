@@ -6,14 +6,14 @@ use std::sync::Mutex as Std;
 
 use reveille_agent::Settings;
 use reveille_agent::effect::Verb;
-use reveille_agent::rejoin::{Hold, Known, RepairStep, choose};
+use reveille_agent::rejoin::{Blocker, Known, RepairStep, choose};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 
 use super::*;
 use crate::bundle_hash::Bundle;
 use crate::distribution;
-use crate::hands::{Hands, JoinSettings, TokenError, Tokens};
+use crate::executor::{Executor, JoinSettings, TokenError, Tokens};
 use crate::pem;
 use crate::target::{Arguments, Kind};
 use crate::testing::{Authority, Heard, Serving, serve};
@@ -191,7 +191,7 @@ fn node_that_is(ready: &str, machine_id: &str) -> (u16, String) {
 }
 
 /// The agent's choice, ordered to join, once it has read this often enough.
-fn chosen(inspector: &Inspector, found: &Found) -> Result<Option<RepairStep>, Hold> {
+fn chosen(inspector: &Inspector, found: &Found) -> Result<Option<RepairStep>, Blocker> {
     choose(Known {
         machine: Some(&inspector.machine()),
         found: &found.inspection,
@@ -257,9 +257,9 @@ async fn token_is_sent_as_node_user_and_refusal_names_token_to_use() {
 #[tokio::test]
 async fn bootstrapping_dead_token_and_taken_name_are_distinguished() {
     for (token_is_right, node_password, node, credentials, then) in [
-        (true, NODE_PASSWORD, NodeSeen::Guarded, Credentials::Bootstrapping, Err(Hold::JoinUnderWay)),
+        (true, NODE_PASSWORD, NodeSeen::Guarded, Credentials::Bootstrapping, Err(Blocker::JoinUnderWay)),
         (false, NODE_PASSWORD, NodeSeen::CannotTell, Credentials::TokenDead, Ok(Some(RepairStep::NewToken))),
-        (true, "another", NodeSeen::AnotherMachines, Credentials::Bootstrapping, Err(Hold::NameTaken)),
+        (true, "another", NodeSeen::AnotherMachines, Credentials::Bootstrapping, Err(Blocker::NameTaken)),
     ] {
         let mut cluster = Cluster::new("ours");
         cluster.node_password = node_password;
@@ -300,13 +300,13 @@ async fn joined_agent_gets_restart_or_token_only_when_node_is_lost() {
     for (node, token_is_right, then) in [
         (ready_node(MACHINE), true, Ok(None)),
         (ready_node(MACHINE), false, Ok(None)),
-        (ready_node(OTHER_MACHINE), true, Err(Hold::NameTaken)),
+        (ready_node(OTHER_MACHINE), true, Err(Blocker::NameTaken)),
         ((404, "{}".to_owned()), true, Ok(Some(RepairStep::RestartKubelet))),
         ((404, "{}".to_owned()), false, Ok(Some(RepairStep::NewToken))),
         (node_that_is("Unknown", MACHINE), true, Ok(None)),
         (node_that_is("Unknown", MACHINE), false, Ok(Some(RepairStep::NewToken))),
         (node_that_is("False", MACHINE), false, Ok(None)),
-        ((503, "{}".to_owned()), true, Err(Hold::CannotTell)),
+        ((503, "{}".to_owned()), true, Err(Blocker::CannotTell)),
         ((401, "{}".to_owned()), true, Ok(Some(RepairStep::NewToken))),
     ] {
         let mut cluster = Cluster::new("ours");
@@ -352,10 +352,10 @@ async fn other_cluster_is_replaced_only_if_all_its_addresses_are_ours() {
     let ((own, _), (other, _)) = (ours.serve(Kind::K3s).await, theirs.serve(Kind::K3s).await);
     let closed = 1;
     for (stood_at, wanted) in [
-        (vec![], Err(Hold::AnotherClusterSilent)),
-        (vec![closed], Err(Hold::AnotherClusterSilent)),
-        (vec![own.port, other.port], Err(Hold::AnotherCluster)),
-        (vec![own.port, closed], Err(Hold::AnotherClusterSilent)),
+        (vec![], Err(Blocker::AnotherClusterSilent)),
+        (vec![closed], Err(Blocker::AnotherClusterSilent)),
+        (vec![own.port, other.port], Err(Blocker::AnotherCluster)),
+        (vec![own.port, closed], Err(Blocker::AnotherClusterSilent)),
         (vec![own.port], Ok(Some(RepairStep::NewToken))),
     ] {
         let here = Here::new(Kind::K3s);
@@ -384,7 +384,7 @@ async fn machine_joined_by_other_distribution_counts_as_other_cluster() {
     here.put("/etc/kubernetes/kubelet.conf", &conf);
     let inspector = here.inspector(server.port, &cluster.token());
     let found = inspector.inspect().await;
-    assert_eq!(chosen(&inspector, &found), Err(Hold::AnotherClusterSilent), "{found:?}");
+    assert_eq!(chosen(&inspector, &found), Err(Blocker::AnotherClusterSilent), "{found:?}");
 }
 
 struct NoTokens;
@@ -408,9 +408,9 @@ async fn reset_is_refused_when_control_plane_marks_appear_later() {
         assert!(matches!(inspector.machine().role, Role::ControlPlane { .. }), "{mark}");
         let copies = here.root.at("/copies");
         let settings = JoinSettings { copies, ..JoinSettings::default() };
-        let hands = Hands::new(Arc::clone(&inspector), NoTokens, settings);
+        let executor = Executor::new(Arc::clone(&inspector), NoTokens, settings);
         let (said, _heard) = mpsc::channel(1);
-        let failure = hands.act(Verb::Reset, &said).await.unwrap_err();
+        let failure = executor.act(Verb::Reset, &said).await.unwrap_err();
         assert!(failure.to_string().contains("control plane"), "{failure}");
         assert!(here.root.has(here.agent("kubelet.kubeconfig")));
     }
@@ -425,9 +425,9 @@ async fn reset_is_refused_when_join_began_since_the_decision() {
     here.runs();
     here.put("/proc/77/cmdline", "/usr/bin/kubeadm\0join\0--config\0x\0");
     let settings = JoinSettings { copies: here.root.at("/copies"), ..JoinSettings::default() };
-    let hands = Hands::new(Arc::clone(&inspector), NoTokens, settings);
+    let executor = Executor::new(Arc::clone(&inspector), NoTokens, settings);
     let (said, _heard) = mpsc::channel(1);
-    let failure = hands.act(Verb::Reset, &said).await.unwrap_err();
+    let failure = executor.act(Verb::Reset, &said).await.unwrap_err();
     assert!(failure.to_string().contains("under way"), "{failure}");
     assert!(here.root.has(here.agent("kubelet.kubeconfig")));
 }

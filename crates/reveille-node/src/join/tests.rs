@@ -9,7 +9,7 @@ use reveille_agent::effect::Verb;
 
 use super::*;
 use crate::driver::Begin;
-use crate::hands::{Hands, JoinSettings, TokenError};
+use crate::executor::{Executor, JoinSettings, TokenError};
 use crate::inspect::tests::{Cluster, Here, MACHINE, ready_node};
 use crate::memory_file::MemoryFile;
 use crate::target::{Kind, Token};
@@ -53,7 +53,7 @@ async fn k3s_agent_joins_and_unit_restart_restores_its_lost_node() {
         systemctl: Some(systemctl(&here)),
         ..JoinSettings::default()
     };
-    let hands = Hands::new(Arc::clone(&inspector), Given(token), settings);
+    let executor = Executor::new(Arc::clone(&inspector), Given(token), settings);
     let times = Settings {
         check_every: Span::from_s(1),
         inspect_every: Span::from_s(1),
@@ -63,7 +63,7 @@ async fn k3s_agent_joins_and_unit_restart_restores_its_lost_node() {
     };
     let memory = MemoryFile::within(&here.root.at("/memory"));
     let driver =
-        Driver::new(Begin { inspector, hands, memory, config: times.check().unwrap().0, circle: None })
+        Driver::new(Begin { inspector, executor, memory, config: times.check().unwrap().0, peer_set: None })
             .unwrap();
     let asked = || fs::read_to_string(here.root.at("/asked")).unwrap_or_default();
     let (mut undone, mut told) = (Vec::new(), Vec::new());

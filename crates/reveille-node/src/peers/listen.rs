@@ -24,7 +24,7 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::{Circle, Question, lock, trust};
+use super::{PeerSet, Question, lock, trust};
 
 /// The number of connections at once.
 const PLACES: usize = 64;
@@ -104,7 +104,7 @@ impl Listener {
     }
 
     /// Answers until the listener is dropped.
-    pub async fn run(self, circle: Arc<Circle>) {
+    pub async fn run(self, peer_set: Arc<PeerSet>) {
         let places = Arc::new(Places::default());
         let mut inside = JoinSet::new();
         loop {
@@ -112,9 +112,9 @@ impl Listener {
                 Ok((tcp, from)) => {
                     while inside.try_join_next().is_some() {}
                     if let Some(place) = Place::take(&places, from.ip().to_canonical()) {
-                        let circle = Arc::clone(&circle);
+                        let peer_set = Arc::clone(&peer_set);
                         inside.spawn(async move {
-                            if let Err(why) = attend(&circle, tcp).await {
+                            if let Err(why) = attend(&peer_set, tcp).await {
                                 tracing::debug!("{from} is not answered: {why}");
                             }
                             drop(place);
@@ -131,8 +131,8 @@ impl Listener {
 }
 
 /// One connection, from its handshake to its end.
-async fn attend(circle: &Circle, tcp: TcpStream) -> Result<(), String> {
-    let config = lock(&circle.shown).as_ref().map(|shown| Arc::clone(&shown.server));
+async fn attend(peer_set: &PeerSet, tcp: TcpStream) -> Result<(), String> {
+    let config = lock(&peer_set.shown).as_ref().map(|shown| Arc::clone(&shown.server));
     let config = config.ok_or("this machine has nothing to show")?;
     let shaken = timeout(HANDSHAKE_WITHIN, TlsAcceptor::from(config).accept(tcp)).await;
     let mut tls = shaken.map_err(|_| "the handshake took too long")?.map_err(|error| error.to_string())?;
@@ -146,10 +146,10 @@ async fn attend(circle: &Circle, tcp: TcpStream) -> Result<(), String> {
     let (reply, looked) = oneshot::channel();
     let question = Question { from: NodeName::from(machine.as_str()), reply };
     // If no driver runs a join, or too many peers ask, the answer is the last result with its age.
-    if circle.is_driven() && circle.questions.try_send(question).is_ok() {
+    if peer_set.is_driven() && peer_set.questions.try_send(question).is_ok() {
         drop(timeout(LOOK_WITHIN, looked).await);
     }
-    let body = serde_json::to_string(&circle.says()).map_err(|error| error.to_string())?;
+    let body = serde_json::to_string(&peer_set.says()).map_err(|error| error.to_string())?;
     say(&mut tls, "200 OK", &body).await
 }
 

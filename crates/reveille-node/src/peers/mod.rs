@@ -1,8 +1,8 @@
 //! The agents of other machines: which to ask whether the API server answers, and the answer when one of them asks.
 //!
 //! ```text
-//!  server ─▶ peers ─▶ Circle ─▶ peers.json     Effect::AskPeers ─▶ ask ═ TLS, both certificates ═▶ listen ─▶ Event::PeerAsked
-//!  keyring ─▶ certificate, pins ─▶ Circle      Event::PeerAnswered ◀════ what it saw, how old ══════════ Effect::AnswerPeer
+//!  server ─▶ peers ─▶ PeerSet ─▶ peers.json     Effect::AskPeers ─▶ ask ═ TLS, both certificates ═▶ listen ─▶ Event::PeerAsked
+//!  keyring ─▶ certificate, pins ─▶ PeerSet      Event::PeerAnswered ◀════ what it saw, how old ══════════ Effect::AnswerPeer
 //! ```
 //!
 //! Asking works while the registration server is down: peers, certificate and pins are on the disk. Both sides show the
@@ -71,7 +71,7 @@ pub struct Question {
 }
 
 /// This machine and its peers.
-pub struct Circle {
+pub struct PeerSet {
     file: PathBuf,
     zone: Option<ZoneName>,
     known: Mutex<BTreeMap<NodeName, Known>>,
@@ -95,9 +95,9 @@ struct Shown {
     server: Arc<ServerConfig>,
 }
 
-impl std::fmt::Debug for Circle {
+impl std::fmt::Debug for PeerSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Circle").field("file", &self.file).finish_non_exhaustive()
+        f.debug_struct("PeerSet").field("file", &self.file).finish_non_exhaustive()
     }
 }
 
@@ -105,8 +105,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Circle {
-    /// The circle with the remembered peers. Peers that cannot be read are dropped: the server sends them again.
+impl PeerSet {
+    /// The set with the remembered peers. Peers that cannot be read are dropped: the server sends them again.
     pub fn remembering(folder: &Path, zone: Option<ZoneName>) -> Self {
         let file = folder.join("peers.json");
         let read = std::fs::read(&file).ok().and_then(|text| {

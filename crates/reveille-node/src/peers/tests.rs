@@ -51,20 +51,20 @@ fn peer(number: usize, at: &str) -> Peer {
 #[tokio::test]
 async fn an_address_at_which_no_machine_is_is_neither_kept_nor_asked() {
     let folder = tempfile::tempdir().unwrap();
-    let circle = Circle::remembering(folder.path(), None);
+    let peer_set = PeerSet::remembering(folder.path(), None);
     let mut peers: Vec<Peer> =
         UNUSABLE_ADDRESSES.iter().enumerate().map(|(number, at)| peer(number, at)).collect();
     peers.push(peer(100, "10.0.0.2:9465"));
     peers.push(peer(101, "[fd12:3456::2]:9465"));
-    circle.know(&peers);
-    let known: Vec<String> = circle.peers().keys().map(ToString::to_string).collect();
+    peer_set.know(&peers);
+    let known: Vec<String> = peer_set.peers().keys().map(ToString::to_string).collect();
     assert_eq!(known, ["w-100", "w-101"]);
     let kept = std::fs::read_to_string(folder.path().join("peers.json")).unwrap();
     assert!(kept.contains("10.0.0.2:9465") && !kept.contains("169.254"), "{kept}");
     // A file of an older agent is checked by the same rules.
     std::fs::write(folder.path().join("peers.json"), serde_json::to_vec(&peers).unwrap()).unwrap();
     let known: Vec<String> =
-        Circle::remembering(folder.path(), None).peers().keys().map(ToString::to_string).collect();
+        PeerSet::remembering(folder.path(), None).peers().keys().map(ToString::to_string).collect();
     assert_eq!(known, ["w-100", "w-101"]);
 }
 
@@ -72,21 +72,21 @@ async fn an_address_at_which_no_machine_is_is_neither_kept_nor_asked() {
 #[tokio::test]
 async fn changing_peer_lists_are_known_but_writes_are_limited() {
     let folder = tempfile::tempdir().unwrap();
-    let circle = Circle::remembering(folder.path(), None);
+    let peer_set = PeerSet::remembering(folder.path(), None);
     let kept = || std::fs::read_to_string(folder.path().join("peers.json")).unwrap_or_default();
     let (mut writes, mut last) = (0, kept());
     for number in 0..1000 {
-        circle.know(&[peer(number, "10.0.0.2:9465"), peer(2000, "169.254.169.254:80")]);
+        peer_set.know(&[peer(number, "10.0.0.2:9465"), peer(2000, "169.254.169.254:80")]);
         let now = kept();
         writes += usize::from(now != last);
         last = now;
     }
     assert!((1..=17).contains(&writes), "{writes} writes");
-    assert!(circle.peers().contains_key(&NodeName::from("w-999")), "the newest counts");
-    let told = |circle: &Circle| lock(&circle.told).may(Instant::now());
-    assert!(!told(&circle), "what is wrong with them was told once");
+    assert!(peer_set.peers().contains_key(&NodeName::from("w-999")), "the newest counts");
+    let told = |peer_set: &PeerSet| lock(&peer_set.told).may(Instant::now());
+    assert!(!told(&peer_set), "what is wrong with them was told once");
     // The same list is written once.
-    let (circle, peers) = (Circle::remembering(folder.path(), None), [peer(1, "10.0.0.2:9465")]);
-    (0..100).for_each(|_| circle.know(&peers));
-    assert!(lock(&circle.kept).1.may(Instant::now()), "one write, and fifteen are left");
+    let (peer_set, peers) = (PeerSet::remembering(folder.path(), None), [peer(1, "10.0.0.2:9465")]);
+    (0..100).for_each(|_| peer_set.know(&peers));
+    assert!(lock(&peer_set.kept).1.may(Instant::now()), "one write, and fifteen are left");
 }

@@ -1,18 +1,18 @@
 //! What an unfinished repair leaves behind, for the person who completes it by hand.
 //!
 //! ```text
-//!  book ─▶ steps, each with how it ended ─┐
+//!  journal ─▶ steps, each with how it ended ─┐
 //!  a look ─▶ what is so now ──────────────┴▶ what is left to do by hand, in the order that is safe
 //! ```
 //!
-//! The book holds the intents and the look holds their results: where they differ, the look is right. Without a look the module
-//! says nothing of the present state. It changes nothing.
+//! The journal holds the intents and the look holds their results: where they differ, the look is right.
+//! Without a look the module says nothing of the present state. It changes nothing.
 
 use reveille_core::model::time::Time;
 
-use super::escalation::Book;
+use super::escalation::Journal;
+use super::observation::Observation;
 use super::safeguards::HAND_OVER;
-use super::sight::Sight;
 use super::{ActKind, Line, Order, Outcome, Path};
 use crate::model::{Record, Role};
 
@@ -39,17 +39,18 @@ pub struct Aftermath {
 }
 
 /// What the lines of an open repair and a look come to.
-pub fn aftermath(order: &Order, lines: &[Line], sight: Option<&Sight>) -> Aftermath {
-    let book = Book::with(lines.to_vec());
-    let steps = book.steps().map(|(at, act, outcome)| Step { at, what: act.words(), ended: ended(outcome) });
+pub fn aftermath(order: &Order, lines: &[Line], observation: Option<&Observation>) -> Aftermath {
+    let journal = Journal::with(lines.to_vec());
+    let steps =
+        journal.steps().map(|(at, act, outcome)| Step { at, what: act.words(), ended: ended(outcome) });
     let steps = steps.collect();
-    let Some(sight) = sight else {
+    let Some(observation) = observation else {
         let left = vec![
             "look at the Node and at the records before anything else: reveille rancher inspect".to_owned(),
         ];
         return Aftermath { steps, now: Vec::new(), left };
     };
-    let (now, left) = (so_now(order, &book, sight), left(order, &book, sight));
+    let (now, left) = (so_now(order, &journal, observation), left(order, &journal, observation));
     Aftermath { steps, now, left }
 }
 
@@ -58,12 +59,12 @@ fn ended(outcome: Option<&Outcome>) -> String {
     outcome.map_or_else(unknown, Outcome::words)
 }
 
-fn so_now(order: &Order, book: &Book, sight: &Sight) -> Vec<String> {
+fn so_now(order: &Order, journal: &Journal, observation: &Observation) -> Vec<String> {
     let mut now = Vec::new();
-    let ips = book.ips(order, sight);
-    now.push(match sight.node(order) {
+    let ips = journal.ips(order, observation);
+    now.push(match observation.node(order) {
         None => format!("the Node {} is not there", order.node),
-        Some(node) if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) => {
+        Some(node) if journal.node_uid().is_some_and(|uid| uid != node.uid.as_str()) => {
             format!("the Node {} is there, and is another one: its kubelet registered again", order.node)
         }
         Some(node) if node.unschedulable => {
@@ -71,8 +72,8 @@ fn so_now(order: &Order, book: &Book, sight: &Sight) -> Vec<String> {
         }
         Some(_) => format!("the Node {} is there", order.node),
     });
-    if book.had_role(Role::Etcd) {
-        now.push(match (&sight.members, sight.member(&order.node, &ips)) {
+    if journal.had_role(Role::Etcd) {
+        now.push(match (&observation.members, observation.member(&order.node, &ips)) {
             (None, _) => "whether it is a member of etcd is not known: members were not read".to_owned(),
             (Some(members), None) => format!("it is no member of etcd, which has {}", members.len()),
             (Some(_), Some(member)) => {
@@ -80,18 +81,18 @@ fn so_now(order: &Order, book: &Book, sight: &Sight) -> Vec<String> {
             }
         });
     }
-    let records = sight.records(order, &ips);
+    let records = observation.records(order, &ips);
     if records.is_empty() {
         now.push("it has no record".to_owned());
     }
-    now.extend(records.into_iter().map(|record| of_record(book, record)));
+    now.extend(records.into_iter().map(|record| of_record(journal, record)));
     now
 }
 
-fn of_record(book: &Book, record: &Record) -> String {
+fn of_record(journal: &Journal, record: &Record) -> String {
     let parts = match (&record.custom_config, &record.rke_node) {
         (None, None) => "has neither customConfig nor rkeNode",
-        _ if book.written().is_some_and(|(_, draft)| draft.is_in(record)) => "holds what was written",
+        _ if journal.written().is_some_and(|(_, draft)| draft.is_in(record)) => "holds what was written",
         (Some(_), Some(_)) => "has customConfig and rkeNode",
         _ => "has one of customConfig and rkeNode",
     };
@@ -99,34 +100,40 @@ fn of_record(book: &Book, record: &Record) -> String {
     format!("the record {} {parts}{deleting}", record.name)
 }
 
-fn left(order: &Order, book: &Book, sight: &Sight) -> Vec<String> {
-    let ips = book.ips(order, sight);
-    let records = sight.records(order, &ips);
+fn left(order: &Order, journal: &Journal, observation: &Observation) -> Vec<String> {
+    let ips = journal.ips(order, observation);
+    let records = observation.records(order, &ips);
     match order.path {
-        Path::Evict => left_of_evict(order, book, sight, &records),
-        Path::Mend => left_of_mend(book, &records),
+        Path::Evict => left_of_evict(order, journal, observation, &records),
+        Path::Mend => left_of_mend(journal, &records),
     }
 }
 
-fn left_of_evict(order: &Order, book: &Book, sight: &Sight, records: &[&Record]) -> Vec<String> {
+fn left_of_evict(
+    order: &Order,
+    journal: &Journal,
+    observation: &Observation,
+    records: &[&Record],
+) -> Vec<String> {
     let mut left = Vec::new();
-    if let Some(node) = sight.node(order) {
-        if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+    if let Some(node) = observation.node(order) {
+        if journal.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
             left.push(
                 "delete no record: the Node is there. reveille rancher inspect says what is wrong by now"
                     .to_owned(),
             );
             return left;
         }
-        let is_out = sight.members.is_some() && sight.member(&order.node, &book.ips(order, sight)).is_none();
-        if book.may_have_begun(ActKind::RemoveMember) && is_out {
+        let is_out = observation.members.is_some()
+            && observation.member(&order.node, &journal.ips(order, observation)).is_none();
+        if journal.may_have_begun(ActKind::RemoveMember) && is_out {
             left.push(
                 "its member of etcd is out and its Node is not: etcd has one member less until the machine is registered again. \
                  reveille rancher evict goes on from here, and is the better end"
                     .to_owned(),
             );
         }
-        if book.may_have_begun(ActKind::Cordon) && node.unschedulable {
+        if journal.may_have_begun(ActKind::Cordon) && node.unschedulable {
             left.push(format!("kubectl uncordon {}, when pods may come back", order.node));
         }
         return left;
@@ -148,8 +155,8 @@ fn left_of_evict(order: &Order, book: &Book, sight: &Sight, records: &[&Record])
     left
 }
 
-fn left_of_mend(book: &Book, records: &[&Record]) -> Vec<String> {
-    let Some((name, draft)) = book.written() else { return Vec::new() };
+fn left_of_mend(journal: &Journal, records: &[&Record]) -> Vec<String> {
+    let Some((name, draft)) = journal.written() else { return Vec::new() };
     match records.iter().find(|record| record.name == *name) {
         Some(record) if draft.is_in(record) => vec![format!(
             "watch whether a plan comes to {name} and the cluster is quiet; otherwise take customConfig and rkeNode out again, \

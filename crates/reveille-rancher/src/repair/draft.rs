@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::Order;
+use super::observation::Observation;
 use super::safeguard::{Safeguard, stands};
-use super::sight::Sight;
 use crate::model::{Host, Record, Role, role_words};
 
 /// `customConfig` and `rkeNode`, together.
@@ -56,9 +56,9 @@ impl Draft {
 }
 
 /// The draft for this machine, or all that stands against one.
-pub(super) fn draft(order: &Order, sight: &Sight, record: &Record) -> Result<Draft, Vec<String>> {
+pub(super) fn draft(order: &Order, observation: &Observation, record: &Record) -> Result<Draft, Vec<String>> {
     let mut against = Vec::new();
-    let Some(node) = sight.node(order) else {
+    let Some(node) = observation.node(order) else {
         return Err(vec!["there is no Node to take facts from".to_owned()]);
     };
     if stands(Safeguard::NeitherPart) && (record.custom_config.is_some() || record.rke_node.is_some()) {
@@ -95,23 +95,23 @@ pub(super) fn draft(order: &Order, sight: &Sight, record: &Record) -> Result<Dra
     let draft = Draft {
         address,
         hostname: order.node.clone(),
-        node_name: format!("{}:{}", sight.sample.cluster.id, record.name),
+        node_name: format!("{}:{}", observation.sample.cluster.id, record.name),
         roles: node.roles.clone(),
     };
-    against.extend(against_applied(sight, record, &draft));
+    against.extend(against_applied(observation, record, &draft));
     if against.is_empty() { Ok(draft) } else { Err(against) }
 }
 
 /// The hosts of the specification that was applied last must be those that have a record, and this one alone besides.
-fn against_applied(sight: &Sight, record: &Record, draft: &Draft) -> Vec<String> {
-    let Some(hosts) = &sight.sample.cluster.applied_hosts else {
+fn against_applied(observation: &Observation, record: &Record, draft: &Draft) -> Vec<String> {
+    let Some(hosts) = &observation.sample.cluster.applied_hosts else {
         return vec!["the cluster has no applied specification to compare hosts with".to_owned()];
     };
     let is_this = |host: &&Host| host.node_name == draft.node_name || host.address == draft.address;
     let mut against = Vec::new();
     let applied: BTreeSet<&str> =
         hosts.iter().filter(|host| !is_this(host)).map(|host| host.node_name.as_str()).collect();
-    let records = sight.sample.records.iter().flat_map(std::collections::BTreeMap::values);
+    let records = observation.sample.records.iter().flat_map(std::collections::BTreeMap::values);
     let whole: BTreeSet<&str> = records
         .filter(|other| other.name != record.name && other.deleting.is_none())
         .filter_map(|other| other.rke_node.as_ref().map(|rke| rke.node_name.as_str()))

@@ -1,8 +1,8 @@
 //! The loop of both kinds of repair: look, decide, record, act, record, look again.
 //!
-//! A [`Escalation`] is made from its order and the lines of its book; a restart is the same call with the lines that are there.
-//! What it keeps beside the book (since when looks agree) starts again from nothing, so that a restart only makes it wait
-//! longer.
+//! A [`Escalation`] is made from its order and the lines of its journal; a restart is the same call with the lines that are
+//! there. What it keeps beside the journal (since when looks agree) starts again from nothing, so that a restart only makes
+//! it wait longer.
 //!
 //! Answers carry the number of their request: an answer that comes twice, late, or from before a restart matches no pending
 //! request.
@@ -11,9 +11,9 @@ use std::collections::BTreeSet;
 
 use reveille_core::model::time::{Span, Time};
 
+use super::observation::Observation;
 use super::safeguard::{Safeguard, stands};
 use super::safeguards::node_ips;
-use super::sight::Sight;
 use super::{
     Act, ActKind, Closing, Draft, Effect, End, Event, Line, Order, Outcome, Pace, Path, WITHIN, evict, mend,
 };
@@ -52,14 +52,14 @@ impl Seen {
 
 /// What is durable.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(super) struct Book {
+pub(super) struct Journal {
     lines: Vec<Line>,
     /// Intents of processes before this one: an operator who starts the repair again grants as many tries, and as much time,
     /// again.
     earlier: usize,
 }
 
-impl Book {
+impl Journal {
     pub(super) const fn with(lines: Vec<Line>) -> Self {
         Self { lines, earlier: 0 }
     }
@@ -136,12 +136,12 @@ impl Book {
     }
 
     /// The addresses of the machine: those noted at the beginning, else those of now.
-    pub(super) fn ips(&self, order: &Order, sight: &Sight) -> BTreeSet<String> {
+    pub(super) fn ips(&self, order: &Order, observation: &Observation) -> BTreeSet<String> {
         let noted = self.lines.iter().find_map(|line| match line {
             Line::Begun { ips, .. } => Some(ips.clone()),
             _ => None,
         });
-        noted.unwrap_or_else(|| node_ips(sight.node(order)))
+        noted.unwrap_or_else(|| node_ips(observation.node(order)))
     }
 
     /// What was written last, or may have been.
@@ -174,7 +174,7 @@ enum Phase {
 pub struct Escalation {
     order: Order,
     pace: Pace,
-    book: Book,
+    journal: Journal,
     seen: Seen,
     phase: Phase,
     look: u32,
@@ -184,14 +184,14 @@ pub struct Escalation {
 }
 
 impl Escalation {
-    /// Begins, or goes on from what the book says. The first thing is a look, either way.
+    /// Begins, or goes on from what the journal says. The first thing is a look, either way.
     pub fn begin(order: Order, pace: Pace, lines: Vec<Line>, now: Time) -> (Self, Vec<Effect>) {
-        let mut book = Book::with(lines);
-        book.earlier = book.intents().count();
+        let mut journal = Journal::with(lines);
+        journal.earlier = journal.intents().count();
         let mut escalation = Self {
             order,
             pace,
-            book,
+            journal,
             seen: Seen::default(),
             phase: Phase::Over,
             look: 0,
@@ -199,7 +199,7 @@ impl Escalation {
             began: now,
             told: String::new(),
         };
-        if let Some(how) = escalation.book.closed().cloned() {
+        if let Some(how) = escalation.journal.closed().cloned() {
             return (escalation, vec![Effect::End(End::Closed(how))]);
         }
         let effects = escalation.look(now);
@@ -210,9 +210,9 @@ impl Escalation {
     pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
         match (event, self.phase.clone()) {
             (Event::Looked { look, seen }, Phase::Looking { .. }) if look == self.look => match *seen {
-                Ok(sight) => {
+                Ok(observation) => {
                     self.blind = 0;
-                    self.decide(now, &sight)
+                    self.decide(now, &observation)
                 }
                 Err(why) => self.blind(now, why),
             },
@@ -231,14 +231,14 @@ impl Escalation {
                 self.record(now, Line::Ended { number, outcome })
             }
             (Event::Tick, Phase::Recording { until, .. }) if now >= until => {
-                self.stop("the book does not become durable: nothing is done without it".to_owned())
+                self.stop("the journal does not become durable: nothing is done without it".to_owned())
             }
             _ => Vec::new(),
         }
     }
 
     fn next_line(&self) -> u32 {
-        u32::try_from(self.book.lines.len()).unwrap_or(u32::MAX).saturating_add(1)
+        u32::try_from(self.journal.lines.len()).unwrap_or(u32::MAX).saturating_add(1)
     }
 
     fn look(&mut self, now: Time) -> Vec<Effect> {
@@ -270,29 +270,29 @@ impl Escalation {
         self.wait(now, format!("to look again: {why}"))
     }
 
-    fn decide(&mut self, now: Time, sight: &Sight) -> Vec<Effect> {
-        if let Some(why) = sight.hands_off.as_ref().filter(|_| stands(Safeguard::HandsOff)) {
+    fn decide(&mut self, now: Time, observation: &Observation) -> Vec<Effect> {
+        if let Some(why) = observation.hands_off.as_ref().filter(|_| stands(Safeguard::HandsOff)) {
             return self.stop(format!("hands off: {why}"));
         }
         if now.since(self.began) > WITHIN {
             return self.stop("it has taken an hour".to_owned());
         }
-        let (order, book, seen) = (&self.order, &self.book, &mut self.seen);
+        let (order, journal, seen) = (&self.order, &self.journal, &mut self.seen);
         let next = match order.path {
-            Path::Evict => evict::next(order, self.pace, book, seen, now, sight),
-            Path::Mend => mend::next(order, self.pace, book, seen, now, sight),
+            Path::Evict => evict::next(order, self.pace, journal, seen, now, observation),
+            Path::Mend => mend::next(order, self.pace, journal, seen, now, observation),
         };
         match next {
             Next::Wait(what) => self.wait(now, what),
             Next::Stop(why) => self.stop(why),
             Next::Close(how) => self.record(now, Line::Closed { how }),
-            Next::Act(act) => self.intend(now, act, sight),
+            Next::Act(act) => self.intend(now, act, observation),
         }
     }
 
-    fn intend(&mut self, now: Time, act: Act, sight: &Sight) -> Vec<Effect> {
-        if self.book.node_uid().is_none() {
-            let Some(node) = sight.node(&self.order) else {
+    fn intend(&mut self, now: Time, act: Act, observation: &Observation) -> Vec<Effect> {
+        if self.journal.node_uid().is_none() {
+            let Some(node) = observation.node(&self.order) else {
                 return self.stop("its Node is not there".to_owned());
             };
             let line = Line::Begun {
@@ -304,11 +304,11 @@ impl Escalation {
             };
             return self.record(now, line);
         }
-        let tried = self.book.own().filter(|(_, _, before)| is_same(before, &act)).count();
+        let tried = self.journal.own().filter(|(_, _, before)| is_same(before, &act)).count();
         if stands(Safeguard::TriesEnd) && act.kind() != ActKind::Evict && tried >= TRIES_MAX as usize {
             return self.stop(format!("{} was tried {TRIES_MAX} times, and is not so", act.words()));
         }
-        let number = u32::try_from(self.book.intents().count()).unwrap_or(u32::MAX).saturating_add(1);
+        let number = u32::try_from(self.journal.intents().count()).unwrap_or(u32::MAX).saturating_add(1);
         let line = Line::Intent { number, at_ms: now.ms, what: act };
         if !stands(Safeguard::IntentFirst) {
             return self.recorded(now, line);
@@ -324,7 +324,7 @@ impl Escalation {
 
     /// A line is durable: only now does what it says become so.
     fn recorded(&mut self, now: Time, line: Line) -> Vec<Effect> {
-        self.book.lines.push(line.clone());
+        self.journal.lines.push(line.clone());
         match line {
             Line::Begun { .. } => self.look(now),
             Line::Intent { number, what, .. } => {
@@ -354,7 +354,7 @@ impl Escalation {
     fn stop(&mut self, why: String) -> Vec<Effect> {
         self.phase = Phase::Over;
         let of_the_world = |act: &Act| act.kind() != ActKind::Save;
-        let changed = self.book.intents().any(|(_, _, act)| of_the_world(act));
+        let changed = self.journal.intents().any(|(_, _, act)| of_the_world(act));
         vec![Effect::End(End::Stopped { why, changed })]
     }
 }

@@ -10,15 +10,15 @@
 //! endpoint of its own is not well, because its state cannot be read. Where two members tell different lists, of different
 //! clusters, or of different leaders, there is no answer, and no step that rests on it is taken.
 //!
-//! Not here: connections and certificates, which the doors have; adding a member, which Rancher does.
+//! Not here: connections and certificates, which the clients have; adding a member, which Rancher does.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::sight::Member;
-use crate::ask::{Door, Place, Refused, Request, Verb};
+use super::observation::Member;
+use crate::ask::{ApiClient, Place, Refused, Request, Verb};
 use crate::model::{Unread, UnreadKind};
 
 /// What could not be done where members are not known.
@@ -65,8 +65,8 @@ struct StatusDoc {
 
 /// What one endpoint said.
 struct Said {
-    /// Which of the doors.
-    door: usize,
+    /// Which of the clients.
+    client: usize,
     own: u64,
     cluster: u64,
     leader: u64,
@@ -76,26 +76,26 @@ struct Said {
     list: Vec<MemberDoc>,
 }
 
-/// All members, and which door leads to whom.
+/// All members, and which client leads to whom.
 struct Known {
     members: Vec<Member>,
-    /// Id of the member that answers there, and the door.
-    doors: Vec<(String, usize)>,
+    /// Id of the member that answers there, and the client.
+    clients: Vec<(String, usize)>,
 }
 
-/// The members of the cluster behind these doors, one for each endpoint.
+/// The members of the cluster behind these clients, one for each endpoint.
 ///
 /// # Errors
 /// When none answers, or they contradict each other.
-pub async fn members(doors: &[impl Door]) -> Result<Vec<Member>, Unread> {
+pub async fn members(clients: &[impl ApiClient]) -> Result<Vec<Member>, Unread> {
     let unread = |why| Unread { what: WHAT.to_owned(), why, kind: UnreadKind::Failed };
-    known(doors).await.map(|known| known.members).map_err(unread)
+    known(clients).await.map(|known| known.members).map_err(unread)
 }
 
-async fn known(doors: &[impl Door]) -> Result<Known, String> {
+async fn known(clients: &[impl ApiClient]) -> Result<Known, String> {
     let (mut said, mut silent) = (Vec::new(), Vec::new());
-    for (index, door) in doors.iter().enumerate().take(ENDPOINTS_MAX) {
-        match ask(door, index).await {
+    for (index, client) in clients.iter().enumerate().take(ENDPOINTS_MAX) {
+        match ask(client, index).await {
             Ok(heard) => said.push(heard),
             Err(why) => silent.push(why),
         }
@@ -124,8 +124,8 @@ async fn known(doors: &[impl Door]) -> Result<Known, String> {
     }
     let newest = said.iter().map(|other| other.index).max().unwrap_or(0);
     let members = first.list.iter().map(|doc| member(doc, &said, newest, leaders.first().copied())).collect();
-    let doors = said.iter().map(|heard| (hexadecimal(heard.own), heard.door)).collect();
-    Ok(Known { members, doors })
+    let clients = said.iter().map(|heard| (hexadecimal(heard.own), heard.client)).collect();
+    Ok(Known { members, clients })
 }
 
 fn member(doc: &MemberDoc, said: &[Said], newest: u64, leader: Option<u64>) -> Member {
@@ -151,15 +151,15 @@ fn member(doc: &MemberDoc, said: &[Said], newest: u64, leader: Option<u64>) -> M
     }
 }
 
-async fn ask(door: &impl Door, index: usize) -> Result<Said, String> {
-    let status: StatusDoc = read(door, "/v3/maintenance/status", &json!({})).await?;
+async fn ask(client: &impl ApiClient, index: usize) -> Result<Said, String> {
+    let status: StatusDoc = read(client, "/v3/maintenance/status", &json!({})).await?;
     // Through the quorum: a member that is cut off would tell an old list of its own.
-    let list: ListDoc = read(door, "/v3/cluster/member/list", &json!({"linearizable": true})).await?;
+    let list: ListDoc = read(client, "/v3/cluster/member/list", &json!({"linearizable": true})).await?;
     // What is zero is left out of an answer.
     let number = |text: &str| if text.is_empty() { Some(0) } else { text.parse::<u64>().ok() };
     let garbled = || "its status cannot be read".to_owned();
     Ok(Said {
-        door: index,
+        client: index,
         own: number(&status.header.member_id).filter(|id| *id != 0).ok_or_else(garbled)?,
         cluster: number(&status.header.cluster_id).ok_or_else(garbled)?,
         leader: number(&status.leader).ok_or_else(garbled)?,
@@ -170,12 +170,12 @@ async fn ask(door: &impl Door, index: usize) -> Result<Said, String> {
     })
 }
 
-async fn read<T: DeserializeOwned>(door: &impl Door, path: &str, body: &Value) -> Result<T, String> {
-    let given = send(door, path, body).await.map_err(|refused| refused.cause)?;
+async fn read<T: DeserializeOwned>(client: &impl ApiClient, path: &str, body: &Value) -> Result<T, String> {
+    let given = send(client, path, body).await.map_err(|refused| refused.cause)?;
     serde_json::from_slice(&given).map_err(|_| "an answer of etcd cannot be read".to_owned())
 }
 
-async fn send(door: &impl Door, path: &str, body: &Value) -> Result<Vec<u8>, Refused> {
+async fn send(client: &impl ApiClient, path: &str, body: &Value) -> Result<Vec<u8>, Refused> {
     let request = Request {
         place: Place::Etcd,
         verb: Verb::Post,
@@ -183,7 +183,7 @@ async fn send(door: &impl Door, path: &str, body: &Value) -> Result<Vec<u8>, Ref
         body: Some(body.to_string().into_bytes()),
         about: None,
     };
-    door.send(request).await.map(|given| given.body)
+    client.send(request).await.map(|given| given.body)
 }
 
 /// What stands against taking this member out: another that is not well, or too few that are left.
@@ -202,8 +202,8 @@ pub(super) fn against_removal(members: &[Member], id: &str) -> Vec<String> {
 }
 
 /// Takes the member of this id out, by one call, after a look of a moment ago.
-pub async fn remove(doors: &[impl Door], id: &str) -> Outcome {
-    let known = match known(doors).await {
+pub async fn remove(clients: &[impl ApiClient], id: &str) -> Outcome {
+    let known = match known(clients).await {
         Ok(known) => known,
         Err(why) => return Outcome::Failed { why },
     };
@@ -216,26 +216,26 @@ pub async fn remove(doors: &[impl Door], id: &str) -> Outcome {
     }
     // The first by id of those that stay: asked again, it is the same.
     let heir = known.members.iter().filter(|other| other.id != id).min_by_key(|other| &other.id);
-    let door_of = |id: &str| {
-        let found = known.doors.iter().find(|(whose, _)| whose == id);
-        found.and_then(|(_, door)| doors.get(*door))
+    let client_of = |id: &str| {
+        let found = known.clients.iter().find(|(whose, _)| whose == id);
+        found.and_then(|(_, client)| clients.get(*client))
     };
     let (Some(heir), Some(own)) = (heir, decimal(id)) else {
         return Outcome::Refused { why: format!("{id} is not the id of a member beside others") };
     };
     if member.is_leader {
-        let (Some(door), Some(target)) = (door_of(id), decimal(&heir.id)) else {
+        let (Some(client), Some(target)) = (client_of(id), decimal(&heir.id)) else {
             return Outcome::Failed { why: "it leads, and cannot be asked to hand over".to_owned() };
         };
         let body = json!({"targetID": target});
-        if let Err(refused) = send(door, "/v3/maintenance/transfer-leadership", &body).await {
+        if let Err(refused) = send(client, "/v3/maintenance/transfer-leadership", &body).await {
             return Outcome::Failed { why: format!("it leads, and does not hand over: {}", refused.cause) };
         }
     }
-    let Some(door) = door_of(&heir.id) else {
+    let Some(client) = client_of(&heir.id) else {
         return Outcome::Failed { why: "no other member can be asked".to_owned() };
     };
-    match send(door, "/v3/cluster/member/remove", &json!({"ID": own})).await {
+    match send(client, "/v3/cluster/member/remove", &json!({"ID": own})).await {
         Ok(_) => Outcome::Accepted,
         Err(refused) if refused.missing => Outcome::AlreadySo,
         Err(Refused { cause: why, may_have_happened: true, .. }) => Outcome::Unknown { why },

@@ -1,4 +1,4 @@
-//! Evict: the next step on the way from a broken record to none, by a fresh look and the book.
+//! Evict: the next step on the way from a broken record to none, by a fresh look and the journal.
 //!
 //! ```text
 //!  safeguards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member, twice ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice
@@ -11,10 +11,10 @@
 
 use reveille_core::model::time::{Span, Time};
 
-use super::escalation::{Book, Next, Seen};
+use super::escalation::{Journal, Next, Seen};
+use super::observation::{Observation, PodKind, PodRef};
 use super::safeguard::{Safeguard, stands};
 use super::safeguards::{against_evict, of_another};
-use super::sight::{PodKind, PodRef, Sight};
 use super::{Act, ActKind, Closing, Order, Pace};
 use crate::model::Role;
 
@@ -31,46 +31,46 @@ const PODS_AT_ONCE: usize = 20;
 pub(super) fn next(
     order: &Order,
     pace: Pace,
-    book: &Book,
+    journal: &Journal,
     seen: &mut Seen,
     now: Time,
-    sight: &Sight,
+    observation: &Observation,
 ) -> Next {
     // An intent whose call has no known outcome, beside a Node that is still the same, counts as never begun, with every
     // safeguard.
-    let is_same = sight.node(order).is_some_and(|node| book.node_uid() == Some(node.uid.as_str()));
-    let is_undone = is_same && !book.was_taken(ActKind::DeleteNode);
-    if book.may_have_begun(ActKind::DeleteNode) && !is_undone {
-        return after(order, pace, book, seen, now, sight);
+    let is_same = observation.node(order).is_some_and(|node| journal.node_uid() == Some(node.uid.as_str()));
+    let is_undone = is_same && !journal.was_taken(ActKind::DeleteNode);
+    if journal.may_have_begun(ActKind::DeleteNode) && !is_undone {
+        return after(order, pace, journal, seen, now, observation);
     }
-    let against = against_evict(order, sight, &book.ips(order, sight));
+    let against = against_evict(order, observation, &journal.ips(order, observation));
     if !against.is_empty() {
         seen.agreed_since = None;
         seen.memberless_since = None;
         // The removal of a member may have begun an election: for a while the members do not agree on a leader.
-        if sight.members.is_none()
-            && book.last(ActKind::RemoveMember).is_some_and(|at| now.since(at) < ELECTION_WITHIN)
+        if observation.members.is_none()
+            && journal.last(ActKind::RemoveMember).is_some_and(|at| now.since(at) < ELECTION_WITHIN)
         {
             return Next::Wait("for etcd's members to be read again".to_owned());
         }
         return Next::Stop(against.join("; "));
     }
     // The safeguards say that it is there.
-    let Some(node) = sight.node(order) else { return Next::Stop("its Node is not there".to_owned()) };
-    if stands(Safeguard::SameNode) && book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+    let Some(node) = observation.node(order) else { return Next::Stop("its Node is not there".to_owned()) };
+    if stands(Safeguard::SameNode) && journal.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
         return Next::Stop("its Node is another one than the repair was begun for".to_owned());
     }
     if !seen.agrees(now, pace) && stands(Safeguard::SecondLook) {
         return Next::Wait("for a second look that agrees".to_owned());
     }
-    if stands(Safeguard::CopyFirst) && !book.has_done(ActKind::Save) {
-        let records = sight.records(order, &book.ips(order, sight));
+    if stands(Safeguard::CopyFirst) && !journal.has_done(ActKind::Save) {
+        let records = observation.records(order, &journal.ips(order, observation));
         return Next::Act(Act::Save { records: records.iter().map(|record| record.name.clone()).collect() });
     }
     if stands(Safeguard::CordonFirst) && !node.unschedulable {
         return Next::Act(Act::Cordon { uid: node.uid.as_str().to_owned() });
     }
-    let moving: Vec<PodRef> = sight
+    let moving: Vec<PodRef> = observation
         .pods
         .iter()
         .flatten()
@@ -79,24 +79,24 @@ pub(super) fn next(
         .take(PODS_AT_ONCE)
         .collect();
     if stands(Safeguard::DrainFirst) && !moving.is_empty() {
-        if book.first(ActKind::Evict).is_some_and(|at| now.since(at) > DRAIN_WITHIN) {
+        if journal.first(ActKind::Evict).is_some_and(|at| now.since(at) > DRAIN_WITHIN) {
             return Next::Stop(format!("{} pod(s) have not left it for a quarter of an hour", moving.len()));
         }
         // Asking again each time would spend the budget of writes: what was asked is given time to go.
         let asked_every = Span::from_ms(pace.apart.ms * 2);
-        if book.last(ActKind::Evict).is_some_and(|at| now.since(at) < asked_every) {
+        if journal.last(ActKind::Evict).is_some_and(|at| now.since(at) < asked_every) {
             return Next::Wait("for pods to leave".to_owned());
         }
         return Next::Act(Act::Evict { pods: moving });
     }
     if stands(Safeguard::MemberFirst) && node.roles.contains(&Role::Etcd) {
-        if let Some(member) = sight.member(&order.node, &book.ips(order, sight)) {
+        if let Some(member) = observation.member(&order.node, &journal.ips(order, observation)) {
             seen.memberless_since = None;
             return Next::Act(Act::RemoveMember { id: member.id.clone() });
         }
         let since = *seen.memberless_since.get_or_insert(now);
         let is_new = now.since(since) < pace.apart && stands(Safeguard::MemberStaysAway);
-        if book.may_have_begun(ActKind::RemoveMember) && is_new {
+        if journal.may_have_begun(ActKind::RemoveMember) && is_new {
             return Next::Wait("for a second look that its member of etcd stays away".to_owned());
         }
     }
@@ -104,21 +104,31 @@ pub(super) fn next(
 }
 
 /// The Node was deleted, or may have been.
-fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
-    if sight.sample.nodes.is_none() || sight.sample.records.is_none() || sight.sample.garbled > 0 {
+fn after(
+    order: &Order,
+    pace: Pace,
+    journal: &Journal,
+    seen: &mut Seen,
+    now: Time,
+    observation: &Observation,
+) -> Next {
+    if observation.sample.nodes.is_none()
+        || observation.sample.records.is_none()
+        || observation.sample.garbled > 0
+    {
         // What was not seen agrees with nothing.
         (seen.gone_since, seen.clear_since) = (None, None);
         return Next::Wait("for Nodes and records to be read whole".to_owned());
     }
-    if let Some(node) = sight.node(order).filter(|_| stands(Safeguard::NodeBack)) {
+    if let Some(node) = observation.node(order).filter(|_| stands(Safeguard::NodeBack)) {
         (seen.gone_since, seen.clear_since) = (None, None);
-        if book.node_uid() != Some(node.uid.as_str()) {
+        if journal.node_uid() != Some(node.uid.as_str()) {
             return Next::Stop(
                 "its Node came back: its kubelet runs. Stop the kubelet, or clean the machine, first"
                     .to_owned(),
             );
         }
-        let late = book.last(ActKind::DeleteNode).is_some_and(|at| now.since(at) > DELETION_WITHIN);
+        let late = journal.last(ActKind::DeleteNode).is_some_and(|at| now.since(at) > DELETION_WITHIN);
         return if late {
             Next::Stop("its Node does not go: a finalizer holds it".to_owned())
         } else {
@@ -126,7 +136,7 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
         };
     }
     if stands(Safeguard::NodesListed)
-        && sight.sample.nodes.as_ref().is_some_and(std::collections::BTreeMap::is_empty)
+        && observation.sample.nodes.as_ref().is_some_and(std::collections::BTreeMap::is_empty)
     {
         // It was not the last of its roles, so that others are there.
         (seen.gone_since, seen.clear_since) = (None, None);
@@ -136,11 +146,11 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
     if stands(Safeguard::NodeStaysAway) && now.since(gone_since) < pace.apart {
         return Next::Wait("for a second look that the Node stays away".to_owned());
     }
-    if let Some(busy) = sight.unquiet().filter(|_| stands(Safeguard::QuietAfter)) {
+    if let Some(busy) = observation.unquiet().filter(|_| stands(Safeguard::QuietAfter)) {
         return Next::Wait(busy);
     }
-    let records = sight.records(order, &book.ips(order, sight));
-    if let Some((record, node)) = sight.anothers(order, &records) {
+    let records = observation.records(order, &journal.ips(order, observation));
+    if let Some((record, node)) = observation.anothers(order, &records) {
         return Next::Stop(of_another(record, node));
     }
     if let Some(record) = records.iter().find(|record| record.deleting.is_none()) {
@@ -149,7 +159,7 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
     }
     if let Some(record) = records.first() {
         seen.clear_since = None;
-        if book.last(ActKind::DeleteRecord).is_none_or(|at| now.since(at) > DELETION_WITHIN) {
+        if journal.last(ActKind::DeleteRecord).is_none_or(|at| now.since(at) > DELETION_WITHIN) {
             let held = record.finalizers.join(", ");
             return Next::Stop(format!(
                 "the record {} does not go; it waits for {held}, which is not stripped",

@@ -14,10 +14,10 @@
 
 use reveille_core::model::time::Time;
 
-use super::escalation::{Book, Next, Seen};
+use super::escalation::{Journal, Next, Seen};
+use super::observation::Observation;
 use super::safeguard::{Safeguard, stands};
 use super::safeguards::against_mend;
-use super::sight::Sight;
 use super::{Act, ActKind, Closing, Draft, Order, Pace};
 use crate::model::Record;
 
@@ -28,24 +28,26 @@ pub(super) const REPLACED: &str = "Etcd plane nodes are replaced";
 pub(super) fn next(
     order: &Order,
     pace: Pace,
-    book: &Book,
+    journal: &Journal,
     seen: &mut Seen,
     now: Time,
-    sight: &Sight,
+    observation: &Observation,
 ) -> Next {
-    let Some((record, draft)) = book.written() else { return before(order, pace, book, seen, now, sight) };
-    if sight.sample.records.is_none() || sight.sample.garbled > 0 {
+    let Some((record, draft)) = journal.written() else {
+        return before(order, pace, journal, seen, now, observation);
+    };
+    if observation.sample.records.is_none() || observation.sample.garbled > 0 {
         seen.clear_since = None;
         return Next::Wait("for records to be read".to_owned());
     }
-    let found = sight.sample.records.iter().flatten().find(|(name, _)| *name == record);
+    let found = observation.sample.records.iter().flatten().find(|(name, _)| *name == record);
     let Some((_, found)) = found else { return Next::Stop(format!("the record {record} is gone")) };
-    let is_one = sight.records(order, &book.ips(order, sight)).len() == 1;
+    let is_one = observation.records(order, &journal.ips(order, observation)).len() == 1;
     if stands(Safeguard::StillOne) && (found.deleting.is_some() || !is_one) {
         return Next::Stop(format!("the record {record} is on its way out, or has another beside it"));
     }
     let has_none = found.custom_config.is_none() && found.rke_node.is_none();
-    if book.may_have_begun(ActKind::PutBack) {
+    if journal.may_have_begun(ActKind::PutBack) {
         return match (has_none, draft.is_in(found)) {
             (true, _) => Next::Close(Closing::PutBack),
             (false, true) => Next::Act(back(found, draft)),
@@ -54,21 +56,21 @@ pub(super) fn next(
         };
     }
     if has_none {
-        if stands(Safeguard::NotAgain) && book.was_taken(ActKind::Write) {
+        if stands(Safeguard::NotAgain) && journal.was_taken(ActKind::Write) {
             return Next::Stop(
                 "what was written is not there any more: another client removed it".to_owned(),
             );
         }
         // It did not arrive: from the beginning, with every safeguard, on the revision of now.
-        return before(order, pace, book, seen, now, sight);
+        return before(order, pace, journal, seen, now, observation);
     }
     if stands(Safeguard::OwnEdit) && !draft.is_in(found) {
         return Next::Stop(OTHERS.to_owned());
     }
     // If another client takes the edit out again, the repair begins again, with two looks of its own.
     seen.agreed_since = None;
-    let is_gone = sight.node(order).is_none();
-    watch(pace, book, seen, now, sight, (found, draft, is_gone))
+    let is_gone = observation.node(order).is_none();
+    watch(pace, journal, seen, now, observation, (found, draft, is_gone))
 }
 
 const OTHERS: &str = "another client wrote these fields meanwhile; an operator has to look";
@@ -82,24 +84,31 @@ fn back(record: &Record, draft: &Draft) -> Act {
     }
 }
 
-fn before(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
-    let ips = book.ips(order, sight);
-    let (against, draft) = against_mend(order, sight, &ips);
+fn before(
+    order: &Order,
+    pace: Pace,
+    journal: &Journal,
+    seen: &mut Seen,
+    now: Time,
+    observation: &Observation,
+) -> Next {
+    let ips = journal.ips(order, observation);
+    let (against, draft) = against_mend(order, observation, &ips);
     let (true, Some(draft)) = (against.is_empty(), draft) else {
         seen.agreed_since = None;
         return Next::Stop(against.join("; "));
     };
-    let records = sight.records(order, &ips);
-    let (Some(node), Some(record)) = (sight.node(order), records.first()) else {
+    let records = observation.records(order, &ips);
+    let (Some(node), Some(record)) = (observation.node(order), records.first()) else {
         return Next::Stop("its Node or its record is not there".to_owned());
     };
-    if stands(Safeguard::SameNode) && book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+    if stands(Safeguard::SameNode) && journal.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
         return Next::Stop("its Node is another one than the repair was begun for".to_owned());
     }
     if !seen.agrees(now, pace) && stands(Safeguard::SecondLook) {
         return Next::Wait("for a second look that agrees".to_owned());
     }
-    if stands(Safeguard::CopyFirst) && !book.has_done(ActKind::Save) {
+    if stands(Safeguard::CopyFirst) && !journal.has_done(ActKind::Save) {
         return Next::Act(Act::Save { records: vec![record.name.clone()] });
     }
     Next::Act(Act::Write {
@@ -113,19 +122,20 @@ fn before(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, si
 /// It is written.
 fn watch(
     pace: Pace,
-    book: &Book,
+    journal: &Journal,
     seen: &mut Seen,
     now: Time,
-    sight: &Sight,
+    observation: &Observation,
     (record, draft, is_gone): (&Record, &Draft, bool),
 ) -> Next {
     let is_replaced =
-        sight.sample.cluster.conditions.values().any(|condition| condition.message.contains(REPLACED));
-    let late = book.last(ActKind::Write).is_some_and(|at| now.since(at) > pace.plan_within);
+        observation.sample.cluster.conditions.values().any(|condition| condition.message.contains(REPLACED));
+    let late = journal.last(ActKind::Write).is_some_and(|at| now.since(at) > pace.plan_within);
     if is_replaced {
         return Next::Act(back(record, draft));
     }
-    let busy = sight.unquiet().or_else(|| is_gone.then(|| "for its Node, which is not there".to_owned()));
+    let busy =
+        observation.unquiet().or_else(|| is_gone.then(|| "for its Node, which is not there".to_owned()));
     if record.has_plan && busy.is_none() {
         let since = *seen.clear_since.get_or_insert(now);
         if now.since(since) >= pace.apart || !stands(Safeguard::Holds) {
@@ -139,7 +149,7 @@ fn watch(
     }
     // The plan came, and the cluster works on it: a client that took the parts out now would have Rancher drop and empty the
     // host.
-    let is_applied = record.has_plan && !sight.has_failed() && stands(Safeguard::PlanTime);
+    let is_applied = record.has_plan && !observation.has_failed() && stands(Safeguard::PlanTime);
     if (late || !stands(Safeguard::PlanTime)) && !is_applied {
         return Next::Act(back(record, draft));
     }

@@ -1,36 +1,36 @@
 //! Two escalations that repair a record: out and in again (*evict*), or in place (*mend*).
 //!
 //! ```text
-//!          Looked(Sight)             Recorded              Done(outcome)
+//!          Looked(Observation)       Recorded              Done(outcome)
 //!  begin ─▶ decide ─▶ Record(intent) ─▶ Do(act) ─▶ … ─▶ Record(outcome) ─▶ Look ─▶ decide …
 //!             └ wait, stop, close
 //! ```
 //!
 //! [`Escalation::step`] is a function: `(state, now, event) → effects`. What is decided follows from a fresh look and from the
-//! book of what was begun, never from what an earlier call answered; so an answer that was lost, came twice, or belonged to
+//! journal of what was begun, never from what an earlier call answered; so an answer that was lost, came twice, or belonged to
 //! a process that is gone changes nothing: the next look tells. An intent is durable before it is carried out, and its
 //! outcome after.
 //!
 //! The order is the whole safety of it: etcd member before Node, Node before record, and never the other way round, for
 //! deleting the record of a Node that exists makes Rancher's syncer mirror it at once. *Gone* is what two looks half a
-//! minute apart ([`Pace`]) agree on. A surprise stops it, and a person goes on. [`witness`] holds these rules against every
-//! step, from a book of its own.
+//! minute apart ([`Pace`]) agree on. A surprise stops it, and a person goes on. [`invariant_checker`] holds these rules
+//! against every step, from a record of its own.
 //!
-//! Not here: files and the clock. `hands` makes the calls. The repair does not clean or register a machine: it tells a person to
-//! do that.
+//! Not here: files and the clock. `executor` makes the calls. The repair does not clean or register a
+//! machine: it tells a person to do that.
 
 pub mod aftermath;
 mod draft;
 mod escalation;
 pub mod etcd;
 mod evict;
-pub mod hands;
+pub mod executor;
+pub mod invariant_checker;
 mod mend;
+pub mod observation;
 pub mod safeguard;
 mod safeguards;
-pub mod sight;
 mod volumes;
-pub mod witness;
 mod words;
 
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ pub use escalation::Escalation;
 pub use safeguards::{HAND_OVER, Proposal, propose};
 
 use crate::model::{ClusterId, RecordName, Role};
-use sight::{PodRef, Sight};
+use observation::{Observation, PodRef};
 
 /// Between two looks while something is waited for, at most.
 pub const LOOK_EVERY: Span = Span::from_s(10);
@@ -242,7 +242,7 @@ pub enum Closing {
     Abandoned,
 }
 
-/// A line of the book.
+/// A line of the journal.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "line")]
 pub enum Line {
@@ -290,11 +290,11 @@ pub enum Event {
         /// Which look.
         look: u32,
         /// What it saw, or why it saw nothing.
-        seen: Box<Result<Sight, String>>,
+        seen: Box<Result<Observation, String>>,
     },
     /// A line is durable.
     Recorded {
-        /// Which, counted from 1 over the book's life.
+        /// Which, counted from 1 over the journal's life.
         line: u32,
     },
     /// An act ended.

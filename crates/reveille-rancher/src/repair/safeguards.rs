@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use reveille_core::model::time::Span;
 
 use super::draft::{Draft, draft};
+use super::observation::{Member, Observation, PodKind};
 use super::safeguard::{Safeguard, stands};
-use super::sight::{Member, PodKind, Sight};
 use super::{Order, Path, etcd};
 use crate::judge::{Predicate, judge};
 use crate::model::{Node, Record, Role};
@@ -28,22 +28,22 @@ pub struct Proposal {
 }
 
 /// What an order comes to, by one look.
-pub fn propose(order: &Order, sight: &Sight) -> Proposal {
-    let ips = node_ips(sight.node(order));
+pub fn propose(order: &Order, observation: &Observation) -> Proposal {
+    let ips = node_ips(observation.node(order));
     let records: Vec<String> =
-        sight.records(order, &ips).iter().map(|record| record.name.0.clone()).collect();
+        observation.records(order, &ips).iter().map(|record| record.name.0.clone()).collect();
     let records = if records.is_empty() { "(none)".to_owned() } else { records.join(", ") };
-    let mut against: Vec<String> = sight.hands_off.iter().cloned().collect();
+    let mut against: Vec<String> = observation.hands_off.iter().cloned().collect();
     match order.path {
         Path::Evict => {
-            against.extend(against_evict(order, sight, &ips));
-            let is_etcd = sight.node(order).is_some_and(|node| node.roles.contains(&Role::Etcd));
+            against.extend(against_evict(order, observation, &ips));
+            let is_etcd = observation.node(order).is_some_and(|node| node.roles.contains(&Role::Etcd));
             let mut steps = vec![
                 format!("keep copies of the records {records}, without their secrets"),
                 format!("cordon and drain {}, within its disruption budgets", order.node),
             ];
             if is_etcd {
-                steps.push(member_step(order, sight, &ips));
+                steps.push(member_step(order, observation, &ips));
             }
             steps.push(format!("delete the Node {}; look twice, 30 s apart, that it stays away", order.node));
             steps.push(format!(
@@ -53,7 +53,7 @@ pub fn propose(order: &Order, sight: &Sight) -> Proposal {
             Proposal { steps, against, draft: None }
         }
         Path::Mend => {
-            let (more, draft) = against_mend(order, sight, &ips);
+            let (more, draft) = against_mend(order, observation, &ips);
             against.extend(more);
             let steps = vec![
                 format!("keep copies of the record {records}, without its secrets"),
@@ -65,9 +65,9 @@ pub fn propose(order: &Order, sight: &Sight) -> Proposal {
     }
 }
 
-fn member_step(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> String {
+fn member_step(order: &Order, observation: &Observation, ips: &BTreeSet<String>) -> String {
     let left = |members: &Vec<Member>| members.len().saturating_sub(1);
-    let (which, left) = match (sight.member(&order.node, ips), &sight.members) {
+    let (which, left) = match (observation.member(&order.node, ips), &observation.members) {
         (Some(member), Some(members)) => {
             let lead = if member.is_leader { "; it leads, and hands over first" } else { "" };
             (format!(" ({}, {})", member.called(), member.id), format!("; {} are left{lead}", left(members)))
@@ -88,26 +88,29 @@ pub(super) fn node_ips(node: Option<&Node>) -> BTreeSet<String> {
 }
 
 /// What stands against anything.
-fn against_any(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<String> {
-    let mut against: Vec<String> = sight.unquiet().into_iter().filter(|_| stands(Safeguard::Quiet)).collect();
-    if stands(Safeguard::RecordsRead) && (sight.sample.records.is_none() || sight.sample.garbled > 0) {
+fn against_any(order: &Order, observation: &Observation, ips: &BTreeSet<String>) -> Vec<String> {
+    let mut against: Vec<String> =
+        observation.unquiet().into_iter().filter(|_| stands(Safeguard::Quiet)).collect();
+    if stands(Safeguard::RecordsRead)
+        && (observation.sample.records.is_none() || observation.sample.garbled > 0)
+    {
         against.push("not all records could be read".to_owned());
     }
-    if sight.sample.nodes.is_none() {
+    if observation.sample.nodes.is_none() {
         against.push("Nodes could not be read".to_owned());
         return against;
     }
-    if sight.node(order).is_none() {
+    if observation.node(order).is_none() {
         against.push(format!("there is no Node {}", order.node));
     }
-    match sight.snapshot_age {
+    match observation.snapshot_age {
         Some(age) if age < SNAPSHOT_MAX => {}
         _ if !stands(Safeguard::Snapshot) => {}
         Some(_) => against.push("the newest complete snapshot of etcd is older than a day".to_owned()),
         None => against.push("there is no complete snapshot of etcd that could be read".to_owned()),
     }
-    let records = sight.records(order, ips);
-    if stands(Safeguard::Faulty) && !is_found(sight, &records) {
+    let records = observation.records(order, ips);
+    if stands(Safeguard::Faulty) && !is_found(observation, &records) {
         against.push("none of P1 to P4 holds of it: there is nothing to mend".to_owned());
     }
     let is_elsewhere = |record: &&Record| {
@@ -120,7 +123,7 @@ fn against_any(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<Stri
             other.name
         ));
     }
-    let anothers = sight.anothers(order, &records).filter(|_| stands(Safeguard::SameMachine));
+    let anothers = observation.anothers(order, &records).filter(|_| stands(Safeguard::SameMachine));
     against.extend(anothers.map(|(record, node)| of_another(record, node)));
     against
 }
@@ -134,51 +137,56 @@ pub(super) fn of_another(record: &Record, node: &Node) -> String {
 }
 
 /// Whether one of the four predicates that a repair rests on holds of these records.
-pub(super) fn is_found(sight: &Sight, records: &[&Record]) -> bool {
+pub(super) fn is_found(observation: &Observation, records: &[&Record]) -> bool {
     let rests_on = [Predicate::Mirror, Predicate::NoOwner, Predicate::NoRkeNode, Predicate::Duplicate];
-    judge(&sight.sample, None).iter().any(|finding| {
+    judge(&observation.sample, None).iter().any(|finding| {
         rests_on.contains(&finding.predicate)
             && records.iter().any(|record| finding.records.contains(&record.name))
     })
 }
 
 /// What stands against taking it out.
-pub(super) fn against_evict(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<String> {
-    let mut against = against_any(order, sight, ips);
-    against.extend(tied_by_role(order, sight, ips));
-    against.extend(tied_by_data(order, sight));
+pub(super) fn against_evict(order: &Order, observation: &Observation, ips: &BTreeSet<String>) -> Vec<String> {
+    let mut against = against_any(order, observation, ips);
+    against.extend(tied_by_role(order, observation, ips));
+    against.extend(tied_by_data(order, observation));
     against
 }
 
 /// It is the last of a role, or etcd needs it.
-fn tied_by_role(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<String> {
+fn tied_by_role(order: &Order, observation: &Observation, ips: &BTreeSet<String>) -> Vec<String> {
     let mut against = Vec::new();
-    let Some(node) = sight.node(order) else { return against };
+    let Some(node) = observation.node(order) else { return against };
     // A Node may have lost a label that its record still says: who runs an API server runs it all the same.
-    let records = sight.records(order, ips);
+    let records = observation.records(order, ips);
     let roles: BTreeSet<Role> =
         node.roles.iter().chain(records.iter().flat_map(|record| &record.roles)).copied().collect();
     for role in &roles {
-        if stands(Safeguard::LastOfRole) && sight.others(order, *role) == 0 {
+        if stands(Safeguard::LastOfRole) && observation.others(order, *role) == 0 {
             against.push(format!("it is the last {} that is well", role.word()));
         }
     }
-    against.extend(tied_by_etcd(order, sight, node, ips));
+    against.extend(tied_by_etcd(order, observation, node, ips));
     against
 }
 
 /// etcd needs it, or it cannot be told which member it is.
-fn tied_by_etcd(order: &Order, sight: &Sight, node: &Node, ips: &BTreeSet<String>) -> Vec<String> {
-    let (own, homeless) = sight.members_of(&order.node, ips);
+fn tied_by_etcd(
+    order: &Order,
+    observation: &Observation,
+    node: &Node,
+    ips: &BTreeSet<String>,
+) -> Vec<String> {
+    let (own, homeless) = observation.members_of(&order.node, ips);
     if !node.roles.contains(&Role::Etcd) {
-        let records = sight.records(order, ips);
+        let records = observation.records(order, ips);
         let is_told = !own.is_empty() || records.iter().any(|record| record.roles.contains(&Role::Etcd));
         let text = "its Node has no role of etcd, and its record or a member of etcd says that it holds it";
         let is_told = is_told && stands(Safeguard::MemberKnown);
         return if is_told { vec![text.to_owned()] } else { Vec::new() };
     }
-    let Some(members) = &sight.members else {
-        let unread = sight.sample.unread.iter().find(|unread| unread.what == etcd::WHAT);
+    let Some(members) = &observation.members else {
+        let unread = observation.sample.unread.iter().find(|unread| unread.what == etcd::WHAT);
         let why = unread.map_or_else(
             || ": the roster's spec.rancher.etcd does not say where they are".to_owned(),
             |unread| format!(": {}", unread.why),
@@ -204,8 +212,8 @@ fn tied_by_etcd(order: &Order, sight: &Sight, node: &Node, ips: &BTreeSet<String
 }
 
 /// Something on it cannot go elsewhere.
-fn tied_by_data(order: &Order, sight: &Sight) -> Vec<String> {
-    let Some(pods) = &sight.pods else {
+fn tied_by_data(order: &Order, observation: &Observation) -> Vec<String> {
+    let Some(pods) = &observation.pods else {
         let against = vec!["the pods on it could not be read".to_owned()];
         return if stands(Safeguard::PodsRead) { against } else { Vec::new() };
     };
@@ -213,7 +221,7 @@ fn tied_by_data(order: &Order, sight: &Sight) -> Vec<String> {
         let of_kind = pods.iter().filter(|pod| pod.kind == kind);
         of_kind.map(|pod| format!("{}/{}", pod.at.namespace, pod.at.name)).take(5).collect()
     };
-    let Some(volumes) = &sight.volumes else {
+    let Some(volumes) = &observation.volumes else {
         let against = "persistent volumes could not be read (reveille rbac --rancher downstream --repair has the right)";
         let against = vec![against.to_owned()];
         return if stands(Safeguard::PodsRead) { against } else { Vec::new() };
@@ -236,20 +244,20 @@ fn tied_by_data(order: &Order, sight: &Sight) -> Vec<String> {
 /// What stands against an edit in place, and what it would write.
 pub(super) fn against_mend(
     order: &Order,
-    sight: &Sight,
+    observation: &Observation,
     ips: &BTreeSet<String>,
 ) -> (Vec<String>, Option<Draft>) {
-    let mut against = against_any(order, sight, ips);
+    let mut against = against_any(order, observation, ips);
     if stands(Safeguard::SaferWay)
         && against.is_empty()
-        && tied_by_role(order, sight, ips).is_empty()
-        && tied_by_data(order, sight).is_empty()
+        && tied_by_role(order, observation, ips).is_empty()
+        && tied_by_data(order, observation).is_empty()
     {
         against.push(
             "it can be taken out and in again, which is the safer way: reveille rancher evict".to_owned(),
         );
     }
-    let records = sight.records(order, ips);
+    let records = observation.records(order, ips);
     let only = records.len() == 1 || !stands(Safeguard::OneRecord);
     let Some(record) = records.first().filter(|_| only) else {
         against.push(format!("it has {} records: only a machine with one is mended in place", records.len()));
@@ -258,7 +266,7 @@ pub(super) fn against_mend(
     if stands(Safeguard::NotLeaving) && record.deleting.is_some() {
         against.push(format!("the record {} is on its way out", record.name));
     }
-    match draft(order, sight, record) {
+    match draft(order, observation, record) {
         Ok(draft) => (against, Some(draft)),
         Err(more) => {
             against.extend(more);

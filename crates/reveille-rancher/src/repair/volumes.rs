@@ -10,7 +10,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::ask::{Ask, Door};
+use crate::ask::{ApiClient, Ask};
 use crate::doc::Meta;
 use crate::reading;
 
@@ -52,7 +52,7 @@ impl VolumeDoc {
 }
 
 /// Claims of volumes that can be on this Node alone, with the volumes' names; `None` when they cannot all be read.
-pub(super) async fn on(downstream: &impl Door, node: &str) -> Option<Vec<String>> {
+pub(super) async fn on(downstream: &impl ApiClient, node: &str) -> Option<Vec<String>> {
     let decode = |text: &str| serde_json::from_str(text).map(|doc: VolumeDoc| doc.claim_on(node));
     let listed = reading::list(downstream, &Ask::Volumes, decode).await.ok()?;
     listed.garbled.is_empty().then_some(listed.items)

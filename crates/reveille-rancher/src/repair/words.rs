@@ -1,4 +1,4 @@
-//! A repair's book and its end, in words: for a person who reads what was done, and for the simulator that runs it.
+//! A repair's journal and its end, in words: for a person who reads what was done, and for the simulator that runs it.
 //!
 //! What an act is called stands beside the acts. Programs read the same things as data.
 

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use reveille_rancher::ask::{Door, Given, Refused, Request, Verb};
+use reveille_rancher::ask::{ApiClient, Given, Refused, Request, Verb};
 use serde_json::{Value, json};
 
 /// What the server's clock says.
@@ -40,7 +40,7 @@ fn refused(code: u16, cause: &str, missing: bool) -> Refused {
     Refused { cause: format!("{code} {cause}"), missing, code: Some(code), may_have_happened: false }
 }
 
-impl Door for Api {
+impl ApiClient for Api {
     async fn send(&self, request: Request) -> Result<Given, Refused> {
         self.asked.borrow_mut().push((request.verb, request.target.clone()));
         if let Some(body) = &request.body {

@@ -24,8 +24,8 @@ impl Registry {
     /// The removed machines that match this identity and key. The machine that has the key comes first.
     pub(super) fn away(&self, identity: &Identity, key: &KeyHash) -> Vec<MachineId> {
         let is_removed = |known: &&Machine| known.removed == Some(Removal::Machine);
-        let holder = self.book.holder(key).filter(is_removed).map(|known| known.id.clone());
-        let mut of_ids: BTreeSet<MachineId> = self.book.away_with(identity).cloned().collect();
+        let holder = self.index.holder(key).filter(is_removed).map(|known| known.id.clone());
+        let mut of_ids: BTreeSet<MachineId> = self.index.away_with(identity).cloned().collect();
         if let Some(holder) = &holder {
             of_ids.remove(holder);
         }
@@ -45,13 +45,13 @@ impl Registry {
         let is_called = |known: &Machine| claims::is_called(&known.identity, &known.node_name, bound);
         match &invitation.record {
             Some(record) => record == id,
-            None => id.as_str() == bound.as_str() || self.book.machine(id).is_some_and(is_called),
+            None => id.as_str() == bound.as_str() || self.index.machine(id).is_some_and(is_called),
         }
     }
 
     /// The two records are of one machine: one was removed when the other was admitted.
     pub(super) fn is_another_of(&self, one: &MachineId, other: &MachineId) -> bool {
-        let (Some(one), Some(other)) = (self.book.machine(one), self.book.machine(other)) else {
+        let (Some(one), Some(other)) = (self.index.machine(one), self.index.machine(other)) else {
             return false;
         };
         let has = |word: &str| other.identity.lasting().any(|(_, theirs)| normal(theirs) == normal(word));

@@ -7,7 +7,7 @@
 //! The index finds a name without its kind, because its readers do not tell kinds apart. OpenStack's instance id is the
 //! system UUID of the guest; the engine links a report by any id that fits; an operator types what the screen shows.
 //! Spelling does not count either ([`normal`]). A ledger of an earlier version may hold two machines with one name: that
-//! name then finds neither. Names of Nodes conflict only within their roster; the book knows the roster of a machine. A
+//! name then finds neither. Names of Nodes conflict only within their roster; the index knows the roster of a machine. A
 //! name that is another machine's id belongs to that machine in every roster.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -18,8 +18,8 @@ use reveille_wire::agent::Reason;
 use reveille_wire::agent::identity::normal;
 use reveille_wire::agent::text::Word;
 
-use super::course::JoinEnd;
 use super::event::What;
+use super::flow::JoinEnd;
 use super::ids::MachineId;
 use super::machine::Machine;
 use super::record::Record;
@@ -43,7 +43,7 @@ impl Registry {
                 && known.instance().is_some_and(|instance| instances.contains(&normal(instance)))
         };
         let machines: Vec<MachineId> =
-            self.book.machines().filter(is_meant).map(|known| known.id.clone()).collect();
+            self.index.machines().filter(is_meant).map(|known| known.id.clone()).collect();
         for machine in machines {
             let at = turn.now;
             self.record(
@@ -61,11 +61,11 @@ impl Registry {
             let is_over = since.is_some_and(|since| turn.now.since(since) >= self.settings.departed_kept);
             is_over && !self.conn_of.contains_key(&known.id)
         };
-        let over: Vec<MachineId> = self.book.machines().filter(over).map(|known| known.id.clone()).collect();
+        let over: Vec<MachineId> = self.index.machines().filter(over).map(|known| known.id.clone()).collect();
         for machine in over {
             self.end_join(turn, &machine, JoinEnd::TimedOut);
             self.drop_token(turn, &machine);
-            if let Some(known) = self.book.machine(&machine) {
+            if let Some(known) = self.index.machine(&machine) {
                 turn.tell(known, What::Forgotten);
             }
             self.heard_at.remove(&machine);
@@ -77,6 +77,6 @@ impl Registry {
 
     /// Why the server does not know the machine of a certificate.
     pub(super) fn unknown(&self, machine: &MachineId) -> Reason {
-        if self.book.was_forgotten(machine) { Reason::MachineForgotten } else { Reason::CertificateUnknown }
+        if self.index.was_forgotten(machine) { Reason::MachineForgotten } else { Reason::CertificateUnknown }
     }
 }

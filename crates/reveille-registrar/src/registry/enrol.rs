@@ -23,8 +23,8 @@ use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{Facts, Identity, Reason, Refused, StageWord};
 
 use super::claims;
-use super::course::JoinEnd;
 use super::event::{NodeIds, NodeSaid, Reply, What};
+use super::flow::JoinEnd;
 use super::ids::{Ask, InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
 use super::machine::{Machine, instance_of};
@@ -135,7 +135,7 @@ impl Registry {
         let mut claim = Claim { identity, facts, node_name, node, key };
         // The machine sends this address again with each hello, and the registry reports it then.
         whereabouts::believed(&mut claim.facts, self.settings.peers_on_loopback);
-        let Some(invitation) = self.book.invitation(&id).filter(|invitation| invitation.opens(&hash)) else {
+        let Some(invitation) = self.index.invitation(&id).filter(|invitation| invitation.opens(&hash)) else {
             return turn.reply(ask, Reason::TokenUnknown);
         };
         let invitation = invitation.clone();
@@ -163,7 +163,7 @@ impl Registry {
                 self.end_join(turn, &machine, JoinEnd::BegunAgain);
                 machine
             }
-            As::New if self.book.counts().1 >= self.settings.machines_max => {
+            As::New if self.index.counts().1 >= self.settings.machines_max => {
                 return turn.reply(ask, Reason::TooMany { of: "machines".into() });
             }
             As::New => fresh,
@@ -183,7 +183,7 @@ impl Registry {
         };
         self.record(turn, Record::Enrolled(enrolled));
         self.tell_over(turn, &invitation.id, false);
-        if let Some(known) = self.book.machine(&machine) {
+        if let Some(known) = self.index.machine(&machine) {
             turn.tell(known, What::Enrolled);
         }
         self.heard(turn, &machine);
@@ -202,14 +202,14 @@ impl Registry {
         if let Err(reason) = stands.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate)) {
             return turn.reply(ask, reason);
         }
-        let holder = self.book.holder(&key).map(|holder| holder.id.clone());
+        let holder = self.index.holder(&key).map(|holder| holder.id.clone());
         if holder.as_ref().is_some_and(|holder| *holder != peer.machine) {
             return turn.reply(ask, super::invite::bad("csr", "this key is another machine's"));
         }
         if holder.is_none() {
             // The key that the machine shows stays among the newest: the answer may be lost on its way.
             let is_older = self
-                .book
+                .index
                 .machine(&peer.machine)
                 .is_some_and(|known| known.key != peer.key && known.next_keys.last() != Some(&peer.key));
             let keys = is_older.then_some(peer.key).into_iter().chain([key]);
@@ -221,7 +221,7 @@ impl Registry {
     }
 
     fn certify(&self, turn: &mut Turn, ask: Ask, machine: &MachineId, key: KeyHash) {
-        let Some(known) = self.book.machine(machine) else { return };
+        let Some(known) = self.index.machine(machine) else { return };
         let ttl = self.settings.certificate_ttl;
         turn.reply(
             ask,
@@ -230,9 +230,9 @@ impl Registry {
     }
 
     fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Refused> {
-        let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
+        let holder = self.index.holder(&claim.key).map(|holder| holder.id.clone());
         // An answer was lost: no other machine has this key, and the machine is the one that came with it before.
-        if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
+        if let Some(known) = holder.as_ref().and_then(|holder| self.index.machine(holder))
             && known.key == claim.key
             && known.invitation == invitation.id
             && known.removed.is_none()
@@ -250,14 +250,14 @@ impl Registry {
         if let Some(holder) = holder.filter(|holder| !away.contains(holder)) {
             return Err(self.refuse_claim(turn, invitation, (Part::Key, &holder), claim).into());
         }
-        let rivals = self.book.rivals(&claim.identity, &claim.node_name, &invitation.roster);
+        let rivals = self.index.rivals(&claim.identity, &claim.node_name, &invitation.roster);
         let rivals: Vec<(Part, MachineId)> =
             rivals.into_iter().map(|(part, rival)| (part, rival.id.clone())).collect();
         if let Some(bound) = &invitation.machine {
             let record = self.meant_by(invitation).map(|machine| machine.id.clone());
             let itself =
                 |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
-            let is_back = self.book.away_with(&claim.identity).any(|id| self.is_for(invitation, id));
+            let is_back = self.index.away_with(&claim.identity).any(|id| self.is_for(invitation, id));
             let is_called = claims::is_called(&claim.identity, &claim.node_name, bound);
             let is_meant = is_called || is_back || rivals.iter().any(itself);
             if !is_meant || self.is_on_another(bound, &claim.identity) {
@@ -305,7 +305,8 @@ impl Registry {
     /// machine that the word of the invitation names, the instance is known, too.
     fn is_on_another(&self, bound: &str, identity: &Identity) -> bool {
         instance_of(identity).is_some_and(|own| {
-            claims::is_for_another(bound, own) && !self.book.named(bound).iter().any(|known| known.is_on(own))
+            claims::is_for_another(bound, own)
+                && !self.index.named(bound).iter().any(|known| known.is_on(own))
         })
     }
 
@@ -322,7 +323,7 @@ impl Registry {
             None | Some(NodeSaid::Absent | NodeSaid::Unasked) => Ok(()),
             Some(NodeSaid::Present(nodes)) => {
                 let vouched_for = invitation.machine.as_ref();
-                let before = rebuilt.and_then(|rebuilt| self.book.machine(rebuilt));
+                let before = rebuilt.and_then(|rebuilt| self.index.machine(rebuilt));
                 let is_own = |node: &NodeIds| {
                     claim.is_of(node, vouched_for)
                         || before.is_some_and(|before| rebuilt::is_left_of(before, node))
@@ -342,7 +343,7 @@ impl Registry {
             // Before the first control plane there is no API server, and no Node that a machine could take. Where the
             // roster's API server answered once, also before a restart, the machine has to ask again: else a client that has a
             // token takes the name of any Node while that API server is away, or is kept busy.
-            Some(NodeSaid::Unknown) if self.book.has_answered(&invitation.roster) => {
+            Some(NodeSaid::Unknown) if self.index.has_answered(&invitation.roster) => {
                 Err(Reason::Unavailable.into())
             }
             Some(NodeSaid::Unknown) => Ok(()),
@@ -368,7 +369,7 @@ impl Registry {
     }
 
     fn tell_over(&self, turn: &mut Turn, id: &InvitationId, by_conflict: bool) {
-        let over = self.book.invitation(id).and_then(|invitation| invitation.over(by_conflict));
+        let over = self.index.invitation(id).and_then(|invitation| invitation.over(by_conflict));
         turn.out.extend(over.map(Effect::InvitationOver));
     }
 
@@ -381,7 +382,7 @@ impl Registry {
         trouble: Option<(&str, &str)>,
     ) {
         let trouble = trouble.map(|(code, text)| Trouble { code: code.into(), text: Sentence::cut(text) });
-        let said = self.book.machine(machine).and_then(|known| known.trace.leg(stage)?.server_says.clone());
+        let said = self.index.machine(machine).and_then(|known| known.trace.leg(stage)?.server_says.clone());
         if said != trouble {
             let (at, machine) = (turn.now, machine.clone());
             self.record(turn, Record::Noted { at, machine, stage: StageWord(stage), trouble });

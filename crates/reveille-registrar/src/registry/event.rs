@@ -12,8 +12,8 @@ use reveille_wire::agent::plan::StepOutcome;
 use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{AgentFrame, Facts, Identity, Reason, Refused, Role, ServerFrame, Verb};
 
-use super::course::JoinOver;
 use super::denied::{Denied, Named};
+use super::flow::JoinOver;
 use super::ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 use super::invitation::{InvitationOver, Wish};
 use super::machine::Removal;

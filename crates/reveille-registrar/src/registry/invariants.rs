@@ -1,4 +1,4 @@
-//! What must hold after every step, judged by a book of its own that never looks into the registry.
+//! What must hold after every step, judged by a checker with an index of its own that never looks into the registry.
 //!
 //! 1. No machine is certified or welcomed that was not made durable, and none for another key than the durable one.
 //! 2. No invitation is used without its secret, after its end, after it was taken back, or more often than it allows.
@@ -33,9 +33,9 @@ pub struct Broken {
     pub how: String,
 }
 
-/// The witness's own book.
+/// What the checker has seen, kept apart from the registry.
 #[derive(Clone, Debug, Default)]
-pub struct Witness {
+pub struct InvariantChecker {
     invitations: BTreeMap<InvitationId, Invitation>,
     machines: BTreeMap<MachineId, Known>,
     open: BTreeMap<Conn, MachineId>,
@@ -56,7 +56,7 @@ fn ensure(holds: bool, invariant: u8, how: impl FnOnce() -> String) -> Result<()
     if holds { Ok(()) } else { Err(Broken { invariant, how: how() }) }
 }
 
-impl Witness {
+impl InvariantChecker {
     /// Judges one step.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ pub enum Reimage {
     AtOnce,
 }
 
-/// An invitation, in the book and in its record.
+/// An invitation, in the index and in its record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Invitation {

@@ -13,7 +13,7 @@ use super::ids::{Ask, InvitationId, MachineId, TokenHash};
 use super::invitation::{Invitation, Wish};
 use super::machine::{Machine, Removal};
 use super::record::Record;
-use super::{Book, Effect, Registry, Turn};
+use super::{Effect, Index, Registry, Turn};
 
 /// A clock that is wrong when this server starts, as on a machine without a battery, is set within this time.
 const CLOCK_SET_WITHIN: Span = Span::from_min(10);
@@ -27,10 +27,10 @@ impl Registry {
         id: InvitationId,
         hash: TokenHash,
     ) {
-        if self.book.counts().0 >= self.settings.invitations_max {
+        if self.index.counts().0 >= self.settings.invitations_max {
             return turn.reply(ask, Denied::Full(self.settings.invitations_max));
         }
-        if wish.uses == 0 || wish.ttl.ms <= 0 || self.book.invitation(&id).is_some() {
+        if wish.uses == 0 || wish.ttl.ms <= 0 || self.index.invitation(&id).is_some() {
             return turn.reply(ask, Denied::Unusable);
         }
         let record = match self.meant_by_wish(wish) {
@@ -62,13 +62,13 @@ impl Registry {
 
     /// Machines that the invitation admitted stay: an operator removes the machines that should not be there.
     pub(super) fn revoke(&mut self, turn: &mut Turn, ask: Ask, id: &InvitationId) {
-        let Some(invitation) = self.book.invitation(id) else {
+        let Some(invitation) = self.index.invitation(id) else {
             return turn.reply(ask, Denied::NoInvitation(id.clone()));
         };
         if !invitation.is_revoked {
             self.record(turn, Record::Revoked { at: turn.now, invitation: id.clone() });
         }
-        let let_in = self.book.machines().filter(|known| known.invitation == *id && known.removed.is_none());
+        let let_in = self.index.machines().filter(|known| known.invitation == *id && known.removed.is_none());
         let let_in = let_in.map(Named::from).collect();
         turn.reply(ask, Reply::Revoked(let_in));
     }
@@ -99,7 +99,7 @@ impl Registry {
     ///
     /// No machine has this name, or several have it that `can_be` accepts.
     pub fn meant(&self, name: &Word, can_be: impl Fn(&Machine) -> bool) -> Result<&Machine, Denied> {
-        let all = self.book.named(name);
+        let all = self.index.named(name);
         let able: Vec<&Machine> = all.iter().copied().filter(|known| can_be(known)).collect();
         let several = if able.is_empty() { all } else { able };
         match several.as_slice() {
@@ -122,7 +122,7 @@ impl Registry {
             return turn.reply(ask, Reply::Done(id));
         }
         // A machine that took the place of this one in the meantime has to be removed first.
-        let rivals = self.book.rivals(&known.identity, &known.node_name, &known.roster);
+        let rivals = self.index.rivals(&known.identity, &known.node_name, &known.roster);
         let taken = rivals.into_iter().find(|(_, rival)| rival.id != id);
         if let (None | Some(Removal::Node), Some((part, rival))) = (what, taken) {
             let by = Named::from(rival);
@@ -145,7 +145,7 @@ impl Registry {
 
     /// The end of each invitation's lifetime, by a monotonic clock: from then on the invitation has ended, whatever the
     /// wall clock says.
-    pub(super) fn ends_of(book: &Book, now: Time) -> BTreeMap<InvitationId, Time> {
+    pub(super) fn ends_of(index: &Index, now: Time) -> BTreeMap<InvitationId, Time> {
         let end = |invitation: &Invitation| match invitation.over_since {
             Some(over) => over.min(now),
             // An invitation that has ended at the start has ended for good after a while: the clock may be set before
@@ -153,7 +153,7 @@ impl Registry {
             None if invitation.is_expired(now) && invitation.at <= now => now + CLOCK_SET_WITHIN,
             None => invitation.ends(now),
         };
-        book.invitations().map(|invitation| (invitation.id.clone(), end(invitation))).collect()
+        index.invitations().map(|invitation| (invitation.id.clone(), end(invitation))).collect()
     }
 
     /// Marks invitations with a date in the future, removes the mark when the date has come, and marks invitations that
@@ -171,7 +171,7 @@ impl Registry {
             let changes = (ahead_since, over_since) != before;
             changes.then(|| Invitation { ahead_since, over_since, ..invitation.clone() })
         };
-        let marked: Vec<Invitation> = self.book.invitations().filter_map(marked).collect();
+        let marked: Vec<Invitation> = self.index.invitations().filter_map(marked).collect();
         for invited in marked {
             self.record(turn, Record::Invited(invited));
         }

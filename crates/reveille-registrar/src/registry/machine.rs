@@ -10,7 +10,7 @@ use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Facts, Identity, Reason, Role};
 use serde::{Deserialize, Serialize};
 
-use super::course::Course;
+use super::flow::JoinFlow;
 use super::ids::{AuthorityHash, InvitationId, KeyHash, MachineId};
 use super::trace::Trace;
 
@@ -52,7 +52,7 @@ pub struct Machine {
     /// The stages that the machine has reached.
     pub trace: Trace,
     /// The machine's join, while one is under way.
-    pub course: Option<Box<Course>>,
+    pub flow: Option<Box<JoinFlow>>,
     /// The highest number of a kept report.
     pub reports_kept: u64,
 }

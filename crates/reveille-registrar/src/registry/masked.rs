@@ -28,8 +28,8 @@ pub(super) fn masked(mut frame: AgentFrame) -> AgentFrame {
                 if let Some(work) = &mut account.work {
                     mask(&mut work.what);
                 }
-                if let Some(hold) = &mut account.hold {
-                    mask(&mut hold.text);
+                if let Some(blocker) = &mut account.blocker {
+                    mask(&mut blocker.text);
                 }
                 let announced = account.announced.iter().cloned().map(|mut one| {
                     mask(&mut one);
@@ -49,7 +49,7 @@ pub(super) fn masked(mut frame: AgentFrame) -> AgentFrame {
 #[cfg(test)]
 mod tests {
     use reveille_wire::agent::frame::{
-        Account, Done, Ended, Heartbeat, Hold, StageReport, StageStep, Trouble,
+        Account, Blocker, Done, Ended, Heartbeat, StageReport, StageStep, Trouble,
     };
     use reveille_wire::agent::plan::{StepOutcome, StepState};
 
@@ -60,8 +60,8 @@ mod tests {
         let said = "kubeadm join 10.0.0.1:6443 --token abcdef.0123456789abcdef\npassword=hunter22";
         let error = Some(Trouble { code: "TOKEN_REFUSED".into(), text: said.into() });
         let stage = reveille_wire::agent::StageWord(reveille_core::model::stage::Stage::Authenticate);
-        let hold = Some(Hold { kind: "other".into(), text: said.into() });
-        let account = Account { hold, announced: List::first([said.into()]), ..Account::default() };
+        let blocker = Some(Blocker { kind: "other".into(), text: said.into() });
+        let account = Account { blocker, announced: List::first([said.into()]), ..Account::default() };
         let frames = [
             AgentFrame::Stage(StageReport {
                 seq: 1,

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  Invite, Remove ─▶ invite ────┐
-//!  Enrol, Renew ───▶ enrol ─────┼─▶ Record ─▶ Book::apply       durable: invitations, machines, ways, clusters
+//!  Enrol, Renew ───▶ enrol ─────┼─▶ Record ─▶ Index::apply       durable: invitations, machines, ways, clusters
 //!  Arrived, Said ──▶ session ───┤
 //!  PlansRead, ClusterSaid, TokenMade ─▶ provide ─▶ Plan, Token, Wait      what a machine lacks, to each machine with a session
 //!  Order ──────────▶ orders ────┤
@@ -11,20 +11,20 @@
 //!                   Registry::step(now, event) -> Vec<Effect>
 //! ```
 //!
-//! The book is what the registry remembers; only records change it. The registry does not remember connections, tokens
+//! The index is what the registry remembers; only records change it. The registry does not remember connections, tokens
 //! and orders: a start forgets them, and agents come again and say what they hold. Time, random bytes and what the
 //! cluster says are arguments. Everything that can grow has a bound ([`Settings`]). The registry never sees a token: of
 //! an invitation's token it knows the hash, of a join's token that there is one.
 
 mod away;
-pub mod book;
 mod claims;
-pub mod course;
 mod denied;
 mod departed;
 mod enrol;
 pub mod event;
+pub mod flow;
 pub mod ids;
+pub mod index;
 pub mod invariants;
 pub mod invitation;
 mod invite;
@@ -50,12 +50,12 @@ use reveille_core::model::id::RosterName;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::{Reason, Role};
 
-pub use book::Book;
 pub use claims::{is_one_name, node_name};
-pub use course::{Course, JoinEnd, JoinOver};
 pub use denied::{Denied, Named};
 pub use event::{Effect, Event, Heard, NoAnswer, NodeIds, NodeSaid, Peer, Reply, What, Who};
+pub use flow::{JoinEnd, JoinFlow, JoinOver};
 pub use ids::{Ask, AuthorityHash, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
+pub use index::Index;
 pub use invitation::{Invitation, InvitationOver, Reimage, Wish};
 pub use machine::{Machine, Removal};
 pub use plans::{Plans, Template};
@@ -70,10 +70,10 @@ use session::Session;
 #[derive(Clone, Debug)]
 pub struct Registry {
     settings: Settings,
-    book: Book,
+    index: Index,
     started_at: Time,
     plans: Plans,
-    /// The roles that exist now. That a cluster was there before is in the book: it does not end with its API server.
+    /// The roles that exist now. That a cluster was there before is in the index: it does not end with its API server.
     cluster: BTreeMap<RosterName, Option<BTreeSet<Role>>>,
     sessions: BTreeMap<Conn, Session>,
     conn_of: BTreeMap<MachineId, Conn>,
@@ -82,7 +82,7 @@ pub struct Registry {
     invitation_ends: BTreeMap<InvitationId, Time>,
     tokens: BTreeMap<MachineId, Token>,
     orders: BTreeMap<OrderId, Given>,
-    rivals: rivals::Told,
+    rivals: rivals::Notices,
     rates: rates::Rates,
     last_session: u64,
     round: neighbours::Round,
@@ -120,12 +120,12 @@ impl Turn {
 impl Registry {
     /// A registry that starts with the given records.
     pub fn restore(settings: Settings, now: Time, records: &[Record]) -> Self {
-        let mut book = Book::default();
-        records.iter().for_each(|record| book.apply(record));
+        let mut index = Index::default();
+        records.iter().for_each(|record| index.apply(record));
         Self {
-            invitation_ends: Self::ends_of(&book, now),
+            invitation_ends: Self::ends_of(&index, now),
             settings,
-            book,
+            index,
             started_at: now,
             plans: Plans::default(),
             cluster: BTreeMap::new(),
@@ -135,7 +135,7 @@ impl Registry {
             told_silent: BTreeSet::new(),
             tokens: BTreeMap::new(),
             orders: BTreeMap::new(),
-            rivals: rivals::Told::default(),
+            rivals: rivals::Notices::default(),
             rates: rates::Rates::default(),
             last_session: 0,
             round: neighbours::Round::default(),
@@ -160,7 +160,7 @@ impl Registry {
             Event::Said { conn, n, frame } => self.said(&mut turn, conn, n, frame),
             Event::Gone(conn) => self.gone(&mut turn, conn),
             Event::ClusterSaid { roster, present } => {
-                if present.is_some() && !self.book.has_answered(&roster) {
+                if present.is_some() && !self.index.has_answered(&roster) {
                     self.record(&mut turn, Record::ClusterAnswered { roster: roster.clone() });
                 }
                 self.cluster.insert(roster.clone(), present);
@@ -179,8 +179,8 @@ impl Registry {
     }
 
     /// What the registry remembers.
-    pub const fn book(&self) -> &Book {
-        &self.book
+    pub const fn index(&self) -> &Index {
+        &self.index
     }
 
     /// The settings in force.
@@ -208,7 +208,7 @@ impl Registry {
         if self.retired.contains(&peer.authority) {
             return Err(Reason::CertificateUnknown);
         }
-        let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
+        let known = self.index.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
         if !known.has_key(&peer.key) {
             return Err(Reason::CertificateRevoked);
         }
@@ -217,18 +217,18 @@ impl Registry {
 
     /// The key is one of its machine's, which may be removed.
     pub fn counts(&self, peer: &Peer) -> bool {
-        let known = self.book.machine(&peer.machine);
+        let known = self.index.machine(&peer.machine);
         !self.retired.contains(&peer.authority) && known.is_some_and(|known| known.has_key(&peer.key))
     }
 
-    /// The token is of an invitation that the book holds, open or not.
+    /// The token is of an invitation that the index holds, open or not.
     pub fn knows(&self, id: &InvitationId, hash: &TokenHash) -> bool {
-        self.book.invitation(id).is_some_and(|invitation| invitation.opens(hash))
+        self.index.invitation(id).is_some_and(|invitation| invitation.opens(hash))
     }
 
     /// This token would admit a machine now.
     pub fn opens(&self, now: Time, id: &InvitationId, hash: &TokenHash) -> bool {
-        let invitation = self.book.invitation(id).filter(|invitation| invitation.opens(hash));
+        let invitation = self.index.invitation(id).filter(|invitation| invitation.opens(hash));
         invitation.is_some_and(|invitation| invitation.trouble(now).is_none())
     }
 
@@ -244,9 +244,9 @@ impl Registry {
         (now.since(since) >= self.settings.silent_after).then_some(since)
     }
 
-    /// Applies a change to the book, and asks the server to make it durable.
+    /// Applies a change to the index, and asks the server to make it durable.
     fn record(&mut self, turn: &mut Turn, record: Record) {
-        self.book.apply(&record);
+        self.index.apply(&record);
         turn.out.push(Effect::Record(record));
     }
 
@@ -267,7 +267,7 @@ impl Registry {
     fn notice_silence(&mut self, turn: &mut Turn) {
         // This includes machines that were silent since this server's start: they may have left while no server ran.
         let fresh: Vec<(MachineId, Time)> = self
-            .book
+            .index
             .machines()
             .filter(|machine| machine.removed.is_none() && !self.told_silent.contains(&machine.id))
             .filter_map(|machine| Some((machine.id.clone(), self.silent_since(turn.now, &machine.id)?)))
@@ -278,7 +278,7 @@ impl Registry {
                 turn.close(conn, Reason::Unavailable);
                 self.gone(turn, conn);
             }
-            if let Some(machine) = self.book.machine(&id) {
+            if let Some(machine) = self.index.machine(&id) {
                 turn.tell(machine, What::Silent);
             }
             self.note_silence(turn, &id, since);

@@ -79,10 +79,10 @@ impl Registry {
     }
 
     fn neighbours(&self, machine: &MachineId) -> List<Neighbour, 256> {
-        let Some(known) = self.book.machine(machine) else { return List::default() };
+        let Some(known) = self.index.machine(machine) else { return List::default() };
         let after = self.conn_of.range::<MachineId, _>((Bound::Excluded(machine), Bound::Unbounded));
         let before = self.conn_of.range::<MachineId, _>(..machine);
-        let others = after.chain(before).filter_map(|(id, _)| self.book.machine(id));
+        let others = after.chain(before).filter_map(|(id, _)| self.index.machine(id));
         let of_roster = others.filter(|other| other.roster == known.roster);
         let also_loopback = self.settings.peers_on_loopback;
         List::first(of_roster.take(self.settings.peers_told).map(|other| neighbour(other, also_loopback)))

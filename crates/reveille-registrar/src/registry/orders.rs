@@ -33,7 +33,7 @@ impl Registry {
         verb: Verb,
         within: Span,
     ) {
-        let Some(known) = self.book.machine(machine) else { return };
+        let Some(known) = self.index.machine(machine) else { return };
         let has = self.orders.values().filter(|given| given.machine == *machine).count();
         let refused = match self.conn_of.get(machine) {
             None => Some("it has no session"),
@@ -95,7 +95,7 @@ impl Registry {
             self.orders.iter().filter(|(_, given)| over(given)).map(|(id, _)| *id).collect();
         for id in ended {
             let Some(given) = self.orders.remove(&id) else { continue };
-            if let Some(known) = self.book.machine(&given.machine) {
+            if let Some(known) = self.index.machine(&given.machine) {
                 turn.tell(known, What::Unanswered(id, NoAnswer::Unknown(why)));
             }
         }

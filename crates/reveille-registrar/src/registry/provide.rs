@@ -74,7 +74,7 @@ impl Registry {
         let conns: Vec<Conn> = self
             .conn_of
             .iter()
-            .filter(|(id, _)| self.book.machine(id).is_some_and(&meant))
+            .filter(|(id, _)| self.index.machine(id).is_some_and(&meant))
             .map(|(_, conn)| *conn)
             .collect();
         for conn in conns {
@@ -97,7 +97,7 @@ impl Registry {
     }
 
     fn give_plan(&mut self, turn: &mut Turn, conn: Conn, id: &MachineId) -> Result<(), Reason> {
-        let Some(known) = self.book.machine(id) else { return Ok(()) };
+        let Some(known) = self.index.machine(id) else { return Ok(()) };
         let Some(template) = self.plans.of(known) else {
             let why = format!(
                 "none that can be followed is written for pool {} of roster {}; the server's log says what is wrong with one",
@@ -119,7 +119,7 @@ impl Registry {
     }
 
     fn give_token(&mut self, turn: &mut Turn, conn: Conn, id: &MachineId) -> Result<(), Reason> {
-        let Some(known) = self.book.machine(id) else { return Ok(()) };
+        let Some(known) = self.index.machine(id) else { return Ok(()) };
         let needs = self.plans.of(known).map(|template| template.needs.clone()).unwrap_or_default();
         match self.cluster.get(&known.roster).and_then(Option::as_ref) {
             Some(present) => {
@@ -256,12 +256,12 @@ impl Registry {
     /// The Node exists, or the machine or its Node was removed.
     fn needs_none(&self, id: &MachineId) -> bool {
         let session = self.conn_of.get(id).and_then(|conn| self.sessions.get(conn));
-        let is_away = self.book.machine(id).is_none_or(|known| known.removed.is_some());
+        let is_away = self.index.machine(id).is_none_or(|known| known.removed.is_some());
         is_away || session.is_some_and(|session| session.joined)
     }
 
     fn take_away(&self, turn: &mut Turn, id: &MachineId) {
-        if let Some(known) = self.book.machine(id) {
+        if let Some(known) = self.index.machine(id) {
             turn.out.push(Effect::DropToken { machine: id.clone(), roster: known.roster.clone() });
         }
     }
@@ -291,7 +291,7 @@ impl Registry {
                 .get(&id)
                 .copied()
                 .filter(|conn| self.sessions.get(conn).is_some_and(|session| !session.joined));
-            match (waits, self.book.machine(&id).map(|known| known.roster.clone())) {
+            match (waits, self.index.machine(&id).map(|known| known.roster.clone())) {
                 (Some(conn), Some(roster)) => {
                     let is_asked_for = self.make_token(turn, &id, roster).is_ok();
                     // A token that lasts is not sent again; a machine without one is told why.

@@ -20,7 +20,7 @@ use super::invitation::Invitation;
 /// What a rate limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Costs {
-    /// A session: an outlet, a welcome, and everything that a machine is told when it comes.
+    /// A session: a queue, a welcome, and everything that a machine is told when it comes.
     Session,
     /// A certificate: a signature, and a record that is synced to disk.
     Certificate,

@@ -29,7 +29,7 @@ impl Registry {
         before: &MachineId,
         claim: (&Identity, &Word),
     ) -> Result<(), Refused> {
-        let Some(before) = self.book.machine(before) else { return Ok(()) };
+        let Some(before) = self.index.machine(before) else { return Ok(()) };
         let (identity, node_name) = claim;
         if !claims::is_one_name(&before.node_name, node_name) {
             return Err(is_another(before, "Node name"));
@@ -60,8 +60,8 @@ impl Registry {
     /// The machine that the invitation is for, where it is known.
     pub(super) fn meant_by(&self, invitation: &Invitation) -> Option<&Machine> {
         match &invitation.record {
-            Some(record) => self.book.machine(record),
-            None => self.book.find(invitation.machine.as_deref()?),
+            Some(record) => self.index.machine(record),
+            None => self.index.find(invitation.machine.as_deref()?),
         }
     }
 

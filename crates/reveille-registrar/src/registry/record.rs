@@ -1,7 +1,7 @@
 //! What the registry must not forget, as lines: `{"t":"enrolled","at":"2026-…",…}`.
 //!
-//! Every change of the [`super::book::Book`] is one of these records, and is durable before the server answers a client.
-//! Replaying them in order gives the same book. A record holds no secret: of an invitation's token its hash, of a key the
+//! Every change of the [`super::index::Index`] is one of these records, and is durable before the server answers a client.
+//! Replaying them in order gives the same index. A record holds no secret: of an invitation's token its hash, of a key the
 //! hash of its public half, and nothing of a join's token.
 //!
 //! A newer program may add fields, with a default; it can read every older line. A line of an unknown kind stops the
@@ -18,7 +18,7 @@ use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Facts, Identity, Role, StageWord};
 use serde::{Deserialize, Serialize};
 
-use super::course::{Course, JoinEnd};
+use super::flow::{JoinEnd, JoinFlow};
 use super::ids::{AuthorityHash, InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
 use super::machine::{Machine, Removal};
@@ -165,7 +165,8 @@ pub enum Record {
         /// The machine.
         machine: MachineId,
         /// The join.
-        course: Box<Course>,
+        #[serde(rename = "course")]
+        flow: Box<JoinFlow>,
     },
     /// The API server of a roster's cluster has answered: from now on there are Nodes whose names a machine could take.
     ClusterAnswered {

@@ -31,9 +31,9 @@ const AGAIN_AFTER: Span = Span::from_min(60);
 /// When the registry last told a machine that another one claims a part of its identity. At most six entries for a
 /// machine, each for an hour.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told(BTreeMap<(MachineId, Part), Time>);
+pub(super) struct Notices(BTreeMap<(MachineId, Part), Time>);
 
-impl Told {
+impl Notices {
     /// True when the claim is news; within the hour after that it is not.
     fn is_news(&mut self, now: Time, machine: &MachineId, part: Part) -> bool {
         let key = (machine.clone(), part);
@@ -64,7 +64,7 @@ impl Registry {
         identity: &Identity,
         facts: &Facts,
     ) -> Reason {
-        let Some(known) = self.book.machine(first).cloned() else { return Reason::CertificateUnknown };
+        let Some(known) = self.index.machine(first).cloned() else { return Reason::CertificateUnknown };
         let reason = conflict(part, &known);
         if !self.rivals.is_news(turn.now, first, part) {
             return reason;

@@ -12,8 +12,8 @@ use reveille_wire::agent::plan::Held;
 use reveille_wire::agent::text::{List, Word};
 use reveille_wire::agent::{AgentFrame, PROTOCOL, Reason, Refused, ServerFrame};
 
-use super::course::JoinEnd;
 use super::event::What;
+use super::flow::JoinEnd;
 use super::ids::{Conn, MachineId, OrderId};
 use super::machine::Machine;
 use super::masked::masked;
@@ -54,7 +54,7 @@ impl Registry {
             return turn.close(conn, reason);
         }
         self.heard(turn, &peer.machine);
-        if let Some(known) = self.book.machine(&peer.machine) {
+        if let Some(known) = self.index.machine(&peer.machine) {
             let session = self.last_session;
             turn.tell(known, What::Arrived { session, joined: hello.joined });
             if let Some(at) = nowhere {
@@ -74,7 +74,7 @@ impl Registry {
         self.spend(turn.now, &peer.machine, Costs::Session)?;
         self.take_over(turn, peer, hello);
         self.remember(turn, peer, hello);
-        let reports_kept = self.book.machine(&peer.machine).map_or(0, |known| known.reports_kept);
+        let reports_kept = self.index.machine(&peer.machine).map_or(0, |known| known.reports_kept);
         // The number is higher than those before a restart: no two sessions of a machine have the same one.
         self.last_session = self.last_session.saturating_add(1).max(u64::try_from(turn.now.ms).unwrap_or(0));
         let session = Session {
@@ -108,7 +108,7 @@ impl Registry {
     /// the next one.
     fn is_itself(&mut self, turn: &mut Turn, peer: &Peer, hello: &Hello) -> Result<(), Reason> {
         let machine = &peer.machine;
-        let Some(known) = self.book.machine(machine) else { return Err(self.unknown(machine)) };
+        let Some(known) = self.index.machine(machine) else { return Err(self.unknown(machine)) };
         let left_out = known.identity.left_out_by(&hello.identity);
         let differs = known.identity.differs(&hello.identity);
         let is_second = || self.is_other_boot(machine, hello) && self.is_lively(turn.now, machine);
@@ -139,7 +139,7 @@ impl Registry {
 
     /// Records what a welcome changes.
     fn remember(&mut self, turn: &mut Turn, peer: &Peer, hello: &Hello) {
-        let Some(known) = self.book.machine(&peer.machine) else { return };
+        let Some(known) = self.index.machine(&peer.machine) else { return };
         let machine = || peer.machine.clone();
         let mut records = Vec::new();
         if known.key != peer.key {
@@ -191,7 +191,7 @@ impl Registry {
             self.conn_of.remove(&session.machine);
             self.neighbours_changed(turn);
         }
-        if let Some(known) = self.book.machine(&session.machine) {
+        if let Some(known) = self.index.machine(&session.machine) {
             turn.tell(known, What::Left);
         }
     }
@@ -212,7 +212,7 @@ impl Registry {
     }
 
     fn take(&mut self, turn: &mut Turn, conn: Conn, machine: &MachineId, n: u64, frame: AgentFrame) {
-        let Some(known) = self.book.machine(machine).cloned() else { return };
+        let Some(known) = self.index.machine(machine).cloned() else { return };
         let kept = match frame {
             AgentFrame::Hello(_) => {
                 turn.close(conn, super::invite::bad("hello", "a session begins with one hello"));

@@ -13,13 +13,13 @@ const AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// What one listener remembers about its last accept.
 #[derive(Debug)]
 pub(super) struct Accepting {
-    door: &'static str,
+    listener: &'static str,
     fails: bool,
 }
 
 impl Accepting {
-    pub(super) const fn at(door: &'static str) -> Self {
-        Self { door, fails: false }
+    pub(super) const fn at(listener: &'static str) -> Self {
+        Self { listener, fails: false }
     }
 
     /// A connection, or none after a pause.
@@ -31,7 +31,7 @@ impl Accepting {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.fails, true) {
-                    tracing::warn!(door = self.door, "a connection cannot be accepted: {error}");
+                    tracing::warn!(listener = self.listener, "a connection cannot be accepted: {error}");
                 }
                 sleep(AGAIN_AFTER).await;
                 None

@@ -27,7 +27,7 @@ use tokio::time::timeout;
 use super::accept::Accepting;
 use super::audit::{self, Asker};
 use super::listing::{InvitationRow, MachineRow, Page};
-use super::routes::Hall;
+use super::routes::ServerState;
 use super::token;
 use crate::registry::{Denied, Event, Reimage, Removal, Reply, Wish};
 
@@ -214,9 +214,9 @@ pub async fn ask(directory: &Path, ask: &Ask) -> Result<Answer, AskError> {
     timeout(WITHIN, exchange).await.ok().flatten().ok_or(AskError::Silent(path))
 }
 
-/// What this side needs beside the hall.
+/// What this side needs beside the server's state.
 pub(super) struct Office {
-    pub(super) hall: Arc<Hall>,
+    pub(super) state: Arc<ServerState>,
     pub(super) pools: BTreeSet<(RosterName, PoolName)>,
     pub(super) names: Vec<String>,
     pub(super) port: u16,
@@ -292,7 +292,7 @@ impl Office {
             Ask::Invitations { after } => self.invitations(after).await,
             Ask::Revoke { id } => self.revoke(&id).await,
             Ask::Remove { machine, what } => {
-                match self.hall.hand.ask(|ask| Event::Remove { ask, machine, what }).await {
+                match self.state.hand.ask(|ask| Event::Remove { ask, machine, what }).await {
                     Ok(Reply::Done(machine)) => Answer::Removed(Word::cut(machine.as_str())),
                     other => unexpected(other),
                 }
@@ -310,7 +310,7 @@ impl Office {
             return refused(format!("{} is not ordered by people", verb.name()));
         }
         let named = machine.clone();
-        let found = self.hall.hand.view(move |registry, _| {
+        let found = self.state.hand.view(move |registry, _| {
             let known = registry.meant(&named, |known| known.removed.is_none())?;
             Ok::<_, Denied>((known.id.clone(), registry.session_of(&known.id).is_some()))
         });
@@ -320,8 +320,8 @@ impl Office {
             Ok(Err(denied)) => return refused(denied.to_string()),
             Err(over) => return refused(over.to_string()),
         };
-        let (id, within) = (self.hall.hand.order_id(), Span::from_s(within_s.clamp(1, 600).into()));
-        match self.hall.hand.say(Event::Order { id, machine, verb, within }).await {
+        let (id, within) = (self.state.hand.order_id(), Span::from_s(within_s.clamp(1, 600).into()));
+        match self.state.hand.say(Event::Order { id, machine, verb, within }).await {
             Ok(()) => Answer::Ordered(id.0),
             Err(over) => refused(over.to_string()),
         }
@@ -332,7 +332,7 @@ impl Office {
             return refused("the system gives no random numbers".to_owned());
         };
         let (id, hash, roster) = (drawn.id, drawn.hash, Word::cut(wish.roster.as_str()));
-        match self.hall.hand.ask(|ask| Event::Invite { ask, wish, id, hash }).await {
+        match self.state.hand.ask(|ask| Event::Invite { ask, wish, id, hash }).await {
             Ok(Reply::Invited { id, ttl }) => Answer::Invited(Invited {
                 token: drawn.token,
                 id: Word::cut(id.as_str()),
@@ -371,7 +371,7 @@ impl Office {
     }
 
     pub(super) fn pins(&self) -> List<Word, 8> {
-        let authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+        let authorities = self.state.authorities.lock().unwrap_or_else(PoisonError::into_inner);
         List::first(authorities.pins().iter().map(|pin| Word::cut(pin)))
     }
 }

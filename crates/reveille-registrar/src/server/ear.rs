@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
-use super::told::Lines;
+use super::log_limits::Lines;
 use crate::registry::Heard;
 
 /// The controller's end of the registry.

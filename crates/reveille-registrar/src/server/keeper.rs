@@ -8,7 +8,7 @@
 //! the sync of their records. When the disk fails, nothing of the batch goes out and the thread ends. Waiting clients get
 //! `UNAVAILABLE`. The process then has to be restarted, because the registry remembers more than the ledger.
 //!
-//! The frames of a session wait in its outlet ([`super::outlets`]). Tokens of joins live here, in memory, until they end.
+//! The frames of a session wait in its queue ([`super::senders`]). Tokens of joins live here, in memory, until they end.
 //! A machine may be joining with a replaced token just now, so that token is deleted together with the one that replaced
 //! it.
 
@@ -27,7 +27,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::audit;
 use super::clock;
 use super::ear::Ear;
-use super::outlets::{Outgoing, Outlet, Outlets, pair};
+use super::senders::{FrameSender, FrameSenders, Outgoing, pair};
 use super::store::Store;
 use crate::registry::{Ask, Conn, Effect, Event, Heard, MachineId, OrderId, Registry, Reply};
 
@@ -49,7 +49,7 @@ pub struct Over;
 
 /// A request about tokens of joins, for the token issuer outside of this crate.
 #[derive(Debug)]
-pub enum Mint {
+pub enum TokenRequest {
     /// Make a token.
     Make {
         /// The roster of the cluster.
@@ -75,7 +75,7 @@ type View = Box<dyn FnOnce(&Registry, Time) + Send>;
 enum Word {
     Event(Event),
     Asked(Ask, oneshot::Sender<Reply>, Event),
-    Opened(Conn, Outlet, Event),
+    Opened(Conn, FrameSender, Event),
     Minted(MachineId, Result<Secret, Sentence>),
     View(View),
     Pins(Vec<String>),
@@ -92,7 +92,7 @@ pub struct Hand {
 /// The outputs of the thread, for the process that runs the server.
 pub(super) struct Edges {
     pub(super) heard: mpsc::Receiver<Heard>,
-    pub(super) mints: mpsc::Receiver<Mint>,
+    pub(super) token_requests: mpsc::Receiver<TokenRequest>,
 }
 
 impl Hand {
@@ -133,7 +133,7 @@ impl Hand {
         receiver.await.map_err(|_| Over)
     }
 
-    /// Why an outlet was closed without a frame: the thread has ended, or the client took no frames for too long.
+    /// Why a queue was closed without a frame: the thread has ended, or the client took no frames for too long.
     pub(super) fn why_closed(&self) -> Reason {
         if self.words.is_closed() {
             Reason::Unavailable
@@ -182,7 +182,7 @@ pub(super) fn start(
 ) -> std::io::Result<(Hand, Edges, std::thread::JoinHandle<()>)> {
     let (words, inbox) = mpsc::channel(WORDS_MAX);
     let (heard_out, heard) = mpsc::channel(EDGE_MAX);
-    let (mints_out, mints) = mpsc::channel(EDGE_MAX);
+    let (mints_out, token_requests) = mpsc::channel(EDGE_MAX);
     // Numbers of orders must not repeat those of an earlier process: an agent ignores an order that it knows.
     let first = u64::try_from(clock::wall().ms).unwrap_or(0) << 20;
     let hand = Hand { words: words.clone(), numbers: Arc::new(AtomicU64::new(first)) };
@@ -191,18 +191,18 @@ pub(super) fn start(
         store,
         words: words.downgrade(),
         asks: BTreeMap::new(),
-        outlets: Outlets::default(),
+        senders: FrameSenders::default(),
         secrets: BTreeMap::new(),
         dropped: BTreeMap::new(),
         pins,
         ear: Ear::new(heard_out),
-        mints: mints_out,
+        token_requests: mints_out,
         beat_at: Time::default(),
         clocks: clock::Clocks::default(),
         runtime: tokio::runtime::Handle::current(),
     };
     let thread = std::thread::Builder::new().name("registry".to_owned()).spawn(move || keeper.work(inbox))?;
-    Ok((hand, Edges { heard, mints }, thread))
+    Ok((hand, Edges { heard, token_requests }, thread))
 }
 
 struct Keeper {
@@ -210,14 +210,14 @@ struct Keeper {
     store: Store,
     words: mpsc::WeakSender<Word>,
     asks: BTreeMap<Ask, oneshot::Sender<Reply>>,
-    outlets: Outlets,
+    senders: FrameSenders,
     /// The tokens of each machine that may still be valid, the newest last, and when they end by a monotonic clock.
     secrets: BTreeMap<MachineId, Vec<(Secret, Instant)>>,
     /// The tokens to delete when the batch is durable.
     dropped: BTreeMap<MachineId, Vec<Secret>>,
     pins: Vec<String>,
     ear: Ear,
-    mints: mpsc::Sender<Mint>,
+    token_requests: mpsc::Sender<TokenRequest>,
     beat_at: Time,
     clocks: clock::Clocks,
     runtime: tokio::runtime::Handle,
@@ -241,9 +241,9 @@ impl Keeper {
                 break;
             }
         }
-        // From here on no request succeeds; this comes before the first outlet is closed.
+        // From here on no request succeeds; this comes before the first queue is closed.
         inbox.close();
-        self.outlets.farewell();
+        self.senders.farewell();
     }
 
     /// True for the last word.
@@ -259,7 +259,7 @@ impl Keeper {
         let event = match word {
             Word::Event(event) => {
                 if let Event::Gone(conn) = &event {
-                    self.outlets.gone(*conn);
+                    self.senders.gone(*conn);
                 }
                 event
             }
@@ -268,7 +268,7 @@ impl Keeper {
                 event
             }
             Word::Opened(conn, sender, event) => {
-                self.outlets.open(conn, sender);
+                self.senders.open(conn, sender);
                 event
             }
             Word::Minted(machine, outcome) => {
@@ -287,7 +287,7 @@ impl Keeper {
                 self.pins = pins;
                 // A welcome names the pins, and an agent with a long session may not get another welcome for weeks: so
                 // each connected machine reconnects now.
-                self.outlets.farewell();
+                self.senders.farewell();
                 return false;
             }
             Word::End => return true,
@@ -318,7 +318,7 @@ impl Keeper {
         });
         let mut kept = self.store.keep(records);
         if kept.is_ok() && self.store.is_full() {
-            kept = self.store.rotate(&self.registry.book().checkpoint());
+            kept = self.store.rotate(&self.registry.index().checkpoint());
         }
         let now = clock::wall();
         if kept.is_ok() && now.since(self.beat_at) >= Span::from_s(5) {
@@ -349,22 +349,22 @@ impl Keeper {
                 if let ServerFrame::Welcome(welcome) = &mut frame {
                     welcome.ca_pins = List::first(self.pins.iter().map(|pin| Text::cut(pin)));
                 }
-                self.outlets.send(conn, frame);
+                self.senders.send(conn, frame);
             }
             Effect::SendToken(conn, machine) => {
                 let ttl = self.registry.settings().token_ttl;
                 let ttl_s = u32::try_from(ttl.ms / 1000).unwrap_or(u32::MAX);
                 let newest = self.secrets.get(&machine).and_then(|tokens| tokens.last());
                 if let Some(token) = newest.map(|(token, _)| token.clone()) {
-                    self.outlets.send(conn, ServerFrame::Token(Token { token, ttl_s }));
+                    self.senders.send(conn, ServerFrame::Token(Token { token, ttl_s }));
                 }
             }
-            Effect::Close(conn, refused) => self.outlets.close(conn, refused),
+            Effect::Close(conn, refused) => self.senders.close(conn, refused),
             Effect::MakeToken { machine, roster, ttl } => self.make_token(machine, roster, ttl),
             Effect::DropToken { machine, roster } => {
                 for token in self.dropped.remove(&machine).unwrap_or_default() {
                     // The token expires on its own if the token issuer does not delete it.
-                    drop(self.mints.try_send(Mint::Drop { roster: roster.clone(), token }));
+                    drop(self.token_requests.try_send(TokenRequest::Drop { roster: roster.clone(), token }));
                 }
             }
             Effect::InvitationOver(over) => audit::over(&over),
@@ -382,7 +382,8 @@ impl Keeper {
 
     fn make_token(&self, machine: MachineId, roster: RosterName, ttl: Span) {
         let (reply, made) = oneshot::channel();
-        let asked = self.mints.try_send(Mint::Make { roster, machine: machine.clone(), ttl, reply });
+        let asked =
+            self.token_requests.try_send(TokenRequest::Make { roster, machine: machine.clone(), ttl, reply });
         let words = self.words.clone();
         self.runtime.spawn(async move {
             let made = match asked {

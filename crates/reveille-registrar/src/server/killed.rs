@@ -265,7 +265,7 @@ fn invite(server: &mut Server<'_>) -> InvitationId {
 }
 
 /// The whole way of a machine, with one kill of the server. False when the way ended before the kill.
-fn course(kill_at: usize) -> bool {
+fn completes(kill_at: usize) -> bool {
     let directory = tempfile::tempdir().unwrap();
     let mut server = Server::new(directory.path(), kill_at);
     let invitation = invite(&mut server);
@@ -334,8 +334,8 @@ fn judge(mut server: Server<'_>, agent: &Agent, kill_at: usize) {
         reports: Vec::new(),
         ..*agent
     };
-    let book = server.registry().book();
-    let machines: Vec<_> = book.machines().collect();
+    let index = server.registry().index();
+    let machines: Vec<_> = index.machines().collect();
     assert_eq!(machines.len(), 1, "killed at {kill_at}: one identity");
     let known = machines[0];
     assert_eq!(Some(&known.id), agent.machine.as_ref(), "killed at {kill_at}");
@@ -343,7 +343,7 @@ fn judge(mut server: Server<'_>, agent: &Agent, kill_at: usize) {
     let plan = agent.plan.as_ref().expect("it has its plan");
     assert_eq!((known.plan.clone(), plan.version), (held(plan), 1), "killed at {kill_at}: the plan it holds");
     assert_eq!(known.reports_kept, 4, "killed at {kill_at}");
-    let uses = book.invitation(&agent.invitation).map(|invitation| invitation.uses);
+    let uses = index.invitation(&agent.invitation).map(|invitation| invitation.uses);
     assert_eq!(uses, Some(1), "killed at {kill_at}: a use is counted once");
     for seq in 1..=4 {
         let of = |record: &&Record| matches!(record, Record::Staged(staged) if staged.seq == seq);
@@ -362,6 +362,6 @@ fn judge(mut server: Server<'_>, agent: &Agent, kill_at: usize) {
 
 #[test]
 fn server_killed_at_any_write_loses_and_doubles_nothing() {
-    let places = (0..).take_while(|kill_at| course(*kill_at)).count();
+    let places = (0..).take_while(|kill_at| completes(*kill_at)).count();
     assert!(places >= 20, "{places} places to be killed at");
 }

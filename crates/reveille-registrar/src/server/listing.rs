@@ -206,14 +206,14 @@ impl MachineRow {
 impl Office {
     /// The authorities in force, oldest first.
     pub(super) fn authorities(&self) -> Vec<AuthorityHash> {
-        self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner).keys()
+        self.state.authorities.lock().unwrap_or_else(PoisonError::into_inner).keys()
     }
 
     pub(super) async fn machines(&self, after: Option<Word>) -> Answer {
         let authorities = self.authorities();
-        let page = self.hall.hand.view(move |registry, now| {
+        let page = self.state.hand.view(move |registry, now| {
             let after = after.map(|after| MachineId::new(after.as_str()));
-            let some = registry.book().machines_after(after.as_ref());
+            let some = registry.index().machines_after(after.as_ref());
             page(some.map(|known| MachineRow::of(registry, now, &authorities, known)))
         });
         page.await.map_or_else(|over| refused(over.to_string()), Answer::Machines)
@@ -221,7 +221,7 @@ impl Office {
 
     pub(super) async fn revoke(&self, id: &Word) -> Answer {
         let id = InvitationId::new(id.as_str());
-        match self.hall.hand.ask(|ask| Event::Revoke { ask, id }).await {
+        match self.state.hand.ask(|ask| Event::Revoke { ask, id }).await {
             Ok(Reply::Revoked(let_in)) => {
                 let count = u32::try_from(let_in.len()).unwrap_or(u32::MAX);
                 let some = let_in.iter().map(|named| Sentence::cut(&named.to_string()));
@@ -232,9 +232,9 @@ impl Office {
     }
 
     pub(super) async fn invitations(&self, after: Option<Word>) -> Answer {
-        let page = self.hall.hand.view(move |registry, now| {
+        let page = self.state.hand.view(move |registry, now| {
             let after = after.map(|after| InvitationId::new(after.as_str()));
-            page(registry.book().invitations_after(after.as_ref()).map(|it| InvitationRow::of(it, now)))
+            page(registry.index().invitations_after(after.as_ref()).map(|it| InvitationRow::of(it, now)))
         });
         page.await.map_or_else(|over| refused(over.to_string()), Answer::Invitations)
     }

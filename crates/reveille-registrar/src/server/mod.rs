@@ -1,10 +1,10 @@
 //! The server around the registry: its listeners, its ledger, and its interface to the process that runs it.
 //!
 //! ```text
-//!  door ─▶ gate ─▶ TLS ─▶ routes ─┬▶ ping, enrol, renew ─┐
-//!                                 ├▶ socket (WebSocket) ──┼─▶ keeper: one thread, the registry and its ledger ─┬▶ heard: Heard
-//!                                 └▶ held (long poll) ────┤                                                    └▶ mints: Mint
-//!  admin (local socket) ──────────────────────────────────┘ ◀─ Hand: orders, plans, what the cluster says
+//!  acceptor ─▶ gate ─▶ TLS ─▶ routes ─┬▶ ping, enrol, renew ─┐
+//!                                     ├▶ socket (WebSocket) ─┼─▶ keeper: one thread, registry, ledger ─┬▶ heard: Heard
+//!                                     └▶ long_poll ──────────┤                                         └▶ token_requests
+//!  admin (local socket) ─────────────────────────────────────┘ ◀─ Hand: orders, plans, what the cluster says
 //! ```
 //!
 //! The interface is three receivers and a handle, all of typed values. Messages about machines come out. Tokens to make
@@ -16,33 +16,33 @@
 //! because both ends are ours.
 
 mod accept;
+mod acceptor;
 pub mod admin;
 mod audit;
 mod authority;
 mod clock;
-mod door;
 mod ear;
 mod gate;
-mod held;
 mod keeper;
 #[cfg(test)]
 mod killed;
 mod limits;
 pub mod listing;
+mod log_limits;
+mod long_poll;
 mod meter;
 mod nodes;
-mod outlets;
 mod pace;
 #[cfg(test)]
 mod people;
 mod request;
 mod rotation;
 mod routes;
+mod senders;
 mod socket;
 mod store;
 mod tls;
 mod token;
-mod told;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -56,12 +56,12 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use authority::AuthorityError;
-pub use keeper::{Hand, Mint, Over};
+pub use keeper::{Hand, Over, TokenRequest};
 pub use limits::Limits;
+pub use log_limits::Lines;
+use log_limits::LogLimits;
 pub use nodes::NodeAsked;
 pub use tls::TlsError;
-pub use told::Lines;
-use told::Told;
 
 use crate::registry::{Event, Heard, Registry, Settings};
 
@@ -135,7 +135,7 @@ pub struct Server {
     /// Messages about machines.
     pub heard: mpsc::Receiver<Heard>,
     /// Tokens to make and to delete.
-    pub mints: mpsc::Receiver<Mint>,
+    pub token_requests: mpsc::Receiver<TokenRequest>,
     /// Nodes that the server asks about; to be dropped where there is no cluster.
     pub nodes: mpsc::Receiver<NodeAsked>,
     /// The listeners.
@@ -144,7 +144,7 @@ pub struct Server {
 
 /// The listeners, which run until the server stops.
 pub struct Run {
-    hall: Arc<routes::Hall>,
+    state: Arc<routes::ServerState>,
     listener: TcpListener,
     people: tokio::net::UnixListener,
     office: Arc<admin::Office>,
@@ -181,44 +181,44 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
         names.push(address.ip().to_string());
     }
     names.dedup();
-    let doorman = tls::Doorman::new(&authorities, authorities.serving(&names)?)?;
+    let acceptor = tls::TlsAcceptor::new(&authorities, authorities.serving(&names)?)?;
     let people = admin::listen(&directory)
         .map_err(|source| StartError::Directory { path: admin::path(&directory), source })?;
     let pins = authorities.pins();
     let registry = Registry::restore(setup.settings, now, &records);
     let (hand, edges, thread) = keeper::start(registry, store, pins.clone()).map_err(StartError::Thread)?;
     let (asks, nodes) = nodes::Nodes::new(setup.pools.iter().map(|(roster, _)| roster.clone()).collect());
-    let hall = Arc::new(routes::Hall {
+    let state = Arc::new(routes::ServerState {
         hand: hand.clone(),
         authorities: Mutex::new(authorities),
-        doorman: RwLock::new(doorman),
-        held: held::Held::default(),
+        acceptor: RwLock::new(acceptor),
+        polls: long_poll::LongPolls::default(),
         paces: pace::Paces::default(),
         nodes: asks,
         version: setup.version,
         step_within: limits.step_within,
         connection_within: limits.connection_within,
-        told: Told::default(),
+        log_limits: LogLimits::default(),
         sessions: Arc::new(Semaphore::new(limits.connections_max)),
     });
-    let office = admin::Office { hall: hall.clone(), pools: setup.pools, names, port: address.port() };
+    let office = admin::Office { state: state.clone(), pools: setup.pools, names, port: address.port() };
     let gate = gate::Gate::new(limits);
     let office = Arc::new(office);
-    let run = Run { hall, listener, people, office, gate, limits, directory, thread };
-    Ok(Server { address, pins, hand, heard: edges.heard, mints: edges.mints, nodes, run })
+    let run = Run { state, listener, people, office, gate, limits, directory, thread };
+    Ok(Server { address, pins, hand, heard: edges.heard, token_requests: edges.token_requests, nodes, run })
 }
 
 impl Run {
     /// Answers until the server is told to stop. Everything acknowledged is durable when this returns. False when the
     /// registry's thread ended on its own: its disk failed, and the process has to be restarted.
     pub async fn until(self, stop: watch::Receiver<bool>) -> bool {
-        let Self { hall, listener, people, office, gate, limits, directory, thread } = self;
-        let hand = hall.hand.clone();
+        let Self { state, listener, people, office, gate, limits, directory, thread } = self;
+        let hand = state.hand.clone();
         let mut parts = JoinSet::new();
         let names = office.names.clone();
         parts.spawn(admin::serve(people, office, stop.clone()));
-        parts.spawn(door::serve(listener, hall.clone(), gate, limits, stop.clone()));
-        let told = tick(&hall, &names, stop).await;
+        parts.spawn(acceptor::serve(listener, state.clone(), gate, limits, stop.clone()));
+        let told = tick(&state, &names, stop).await;
         drop(std::fs::remove_file(admin::path(&directory)));
         hand.end().await;
         // Connected machines are told that this server stops, and when to come again; the server does not wait for
@@ -233,7 +233,7 @@ impl Run {
 }
 
 /// Passes the time to the registry. False when the registry's thread has ended.
-async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<bool>) -> bool {
+async fn tick(state: &routes::ServerState, names: &[String], mut stop: watch::Receiver<bool>) -> bool {
     let mut ticks = tokio::time::interval(TICK);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut certificate = clock::Made::now();
@@ -243,14 +243,14 @@ async fn tick(hall: &routes::Hall, names: &[String], mut stop: watch::Receiver<b
             // Also resolves when the sender of the stop signal is gone.
             _ = stop.wait_for(|stop| *stop) => return true,
         }
-        if hall.hand.say(Event::Tick).await.is_err() {
+        if state.hand.say(Event::Tick).await.is_err() {
             return false;
         }
-        hall.held.sweep();
-        hall.paces.forget();
+        state.polls.sweep();
+        state.paces.forget();
         if certificate.is_over(RENEW_CERTIFICATE_AFTER) {
             certificate = clock::Made::now();
-            if let Err(why) = hall.reopen(names) {
+            if let Err(why) = state.reopen(names) {
                 tracing::error!("the server's certificate cannot be renewed: {why}");
             }
         }

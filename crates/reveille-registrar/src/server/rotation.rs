@@ -20,8 +20,8 @@ use super::admin::{Answer, Office, refused};
 use super::authority::{Authorities, AuthorityError};
 use super::keeper::Over;
 use super::listing::MachineRow;
-use super::routes::Hall;
-use super::tls::Doorman;
+use super::routes::ServerState;
+use super::tls::TlsAcceptor;
 use crate::registry::{AuthorityHash, Event};
 
 impl Office {
@@ -33,8 +33,8 @@ impl Office {
         let keys = self.authorities();
         if let (false, [_, .., newest]) = (force, keys.as_slice()) {
             let (newest, keys) = (*newest, keys.clone());
-            let late = self.hall.hand.view(move |registry, now| {
-                let mut late = registry.book().machines().filter(|known| known.waits_for(&newest));
+            let late = self.state.hand.view(move |registry, now| {
+                let mut late = registry.index().machines().filter(|known| known.waits_for(&newest));
                 let some: Vec<_> =
                     late.by_ref().take(10).map(|known| MachineRow::of(registry, now, &keys, known)).collect();
                 (some.len() + late.count(), some)
@@ -53,7 +53,7 @@ impl Office {
 
     async fn change(&self, change: impl FnOnce(&mut Authorities) -> Result<(), AuthorityError>) -> Answer {
         let (changed, before, after) = {
-            let mut authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut authorities = self.state.authorities.lock().unwrap_or_else(PoisonError::into_inner);
             let before = authorities.keys();
             let changed = change(&mut authorities).map_err(|error| error.to_string());
             (changed, before, authorities.keys())
@@ -72,19 +72,19 @@ impl Office {
         // The registry hears of it before it hears of the next session: a machine that was checked before and has waited
         // since is refused there.
         let over = |over: Over| over.to_string();
-        self.hall.hand.say(Event::Retired(retired)).await.map_err(over)?;
-        self.hall.reopen(&self.names)?;
-        self.hall.hand.pins(self.pins().iter().map(ToString::to_string).collect()).await.map_err(over)
+        self.state.hand.say(Event::Retired(retired)).await.map_err(over)?;
+        self.state.reopen(&self.names)?;
+        self.state.hand.pins(self.pins().iter().map(ToString::to_string).collect()).await.map_err(over)
     }
 }
 
-impl Hall {
+impl ServerState {
     /// Makes another certificate for the server, from the current authorities; existing connections stay.
     pub(super) fn reopen(&self, names: &[String]) -> Result<(), String> {
         let authorities = self.authorities.lock().unwrap_or_else(PoisonError::into_inner);
         let serving = authorities.serving(names).map_err(|error| error.to_string())?;
-        let doorman = Doorman::new(&authorities, serving).map_err(|error| error.to_string())?;
-        *self.doorman.write().unwrap_or_else(PoisonError::into_inner) = doorman;
+        let acceptor = TlsAcceptor::new(&authorities, serving).map_err(|error| error.to_string())?;
+        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
         Ok(())
     }
 }

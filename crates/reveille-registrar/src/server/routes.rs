@@ -29,12 +29,12 @@ use tokio_rustls::rustls::pki_types::CertificateDer;
 
 use super::authority::Authorities;
 use super::gate::{Owner, Place};
-use super::held::Held;
 use super::keeper::Hand;
+use super::log_limits::LogLimits;
+use super::long_poll::LongPolls;
 use super::nodes::Nodes;
 use super::pace::Paces;
-use super::tls::{Doorman, Shown};
-use super::told::Told;
+use super::tls::{Shown, TlsAcceptor};
 use super::{clock, request, socket, token};
 use crate::registry::{Event, InvitationId, MachineId, NodeSaid, Peer, Reply, node_name};
 
@@ -45,17 +45,17 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 pub(super) type Answer = Response<Full<Bytes>>;
 
 /// What every request needs.
-pub(super) struct Hall {
+pub(super) struct ServerState {
     pub(super) hand: Hand,
     pub(super) authorities: Mutex<Authorities>,
-    pub(super) doorman: RwLock<Doorman>,
-    pub(super) held: Held,
+    pub(super) acceptor: RwLock<TlsAcceptor>,
+    pub(super) polls: LongPolls,
     /// The paces of machines.
     pub(super) paces: Paces,
     /// The questions to clusters about their Nodes.
     pub(super) nodes: Nodes,
     /// The log lines about strangers.
-    pub(super) told: Told,
+    pub(super) log_limits: LogLimits,
     pub(super) version: &'static str,
     /// The time limit of each step of a client.
     pub(super) step_within: Duration,
@@ -65,10 +65,10 @@ pub(super) struct Hall {
     pub(super) sessions: Arc<Semaphore>,
 }
 
-impl Hall {
+impl ServerState {
     /// Logs what a client did of which nothing is known.
     pub(super) fn stranger(&self, address: SocketAddr, what: &'static str) {
-        if let Some(times) = self.told.of_stranger(Instant::now(), address.ip(), what) {
+        if let Some(times) = self.log_limits.of_stranger(Instant::now(), address.ip(), what) {
             tracing::info!(%address, times, "{what}");
         }
     }
@@ -82,8 +82,8 @@ impl Hall {
     }
 
     /// The TLS configuration and certificate judge in force now.
-    pub(super) fn doorman(&self) -> Doorman {
-        self.doorman.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        self.acceptor.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -96,69 +96,69 @@ pub(super) struct Visitor {
 }
 
 /// Answers one request.
-pub(super) async fn route(hall: &Arc<Hall>, visitor: &Visitor, request: Request<Incoming>) -> Answer {
+pub(super) async fn route(state: &Arc<ServerState>, visitor: &Visitor, request: Request<Incoming>) -> Answer {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let answered = match (&method, path.as_str()) {
-        (&Method::GET, path::PING) => Ok(ping(hall)),
-        (&Method::POST, path::ENROL) => enrol(hall, visitor, request).await,
-        (&Method::POST, path::RENEW) => renew(hall, visitor, request).await,
-        (&Method::POST, path::POLL) => poll(hall, visitor, request).await,
-        (&Method::GET, path::SESSION) => session(hall, visitor, request).await,
+        (&Method::GET, path::PING) => Ok(ping(state)),
+        (&Method::POST, path::ENROL) => enrol(state, visitor, request).await,
+        (&Method::POST, path::RENEW) => renew(state, visitor, request).await,
+        (&Method::POST, path::POLL) => poll(state, visitor, request).await,
+        (&Method::GET, path::SESSION) => session(state, visitor, request).await,
         _ => Err(Reason::NoSuchPath),
     };
-    let mut answer = answered.unwrap_or_else(|reason| refusal(hall, reason.into()));
+    let mut answer = answered.unwrap_or_else(|reason| refusal(state, reason.into()));
     let headers = answer.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(SERVER, HeaderValue::from_static(PRODUCT));
     answer
 }
 
-fn ping(hall: &Hall) -> Answer {
+fn ping(state: &ServerState) -> Answer {
     let ping = Ping {
         product: PRODUCT.into(),
-        version: hall.version.into(),
+        version: state.version.into(),
         protocols: List::first([PROTOCOL]),
         time: Word::cut(&clock::wall().to_string()),
     };
     json(StatusCode::OK, &ping)
 }
 
-async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
+async fn enrol(state: &ServerState, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
     let address = visitor.address;
     let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = header.and_then(|header| header.strip_prefix("Bearer ")).map(str::trim);
     let Some((id, hash)) = bearer.and_then(token::split) else {
-        hall.stranger(address, "rejected: no token of an invitation");
+        state.stranger(address, "rejected: no token of an invitation");
         return Err(Reason::TokenUnknown);
     };
     // This comes before the body, which takes its time: a client with an invitation keeps its place against clients
     // without one.
     let (shown, secret) = (id.clone(), hash);
-    let opens = hall.hand.view(move |registry, now| {
+    let opens = state.hand.view(move |registry, now| {
         let is_known = registry.knows(&shown, &secret);
         (is_known, registry.opens(now, &shown, &secret), registry.settings().certificate_ttl)
     });
     let (is_known, is_open, ttl) = within(opens).await?;
     if !is_known {
         // The server reads no byte of the body of a client without a token.
-        hall.stranger(address, "rejected: unknown token");
+        state.stranger(address, "rejected: unknown token");
         return Err(Reason::TokenUnknown);
     }
     if is_open {
         visitor.place.is_known_now(Owner::Invitation(id.clone()));
     }
-    let wish: Enrol = body(hall, request).await?;
+    let wish: Enrol = body(state, request).await?;
     spoken(wish.protocol)?;
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
     let fresh = token::draw_machine().map_err(|_| Reason::Unavailable)?;
     // The certificate is made before the token is used: enrolling uses the token up, and a request that fails must not.
     let draft =
-        if is_open { Some((fresh.clone(), certificate(hall, &fresh, &csr.public_key, ttl)?)) } else { None };
+        if is_open { Some((fresh.clone(), certificate(state, &fresh, &csr.public_key, ttl)?)) } else { None };
     let enrol = |node: Option<NodeSaid>| {
         let (id, fresh, wish) = (id.clone(), fresh.clone(), wish.clone());
         let Enrol { identity, facts, node_name, .. } = wish;
-        within(hall.hand.ask(move |ask| Event::Enrol {
+        within(state.hand.ask(move |ask| Event::Enrol {
             ask,
             id,
             hash,
@@ -170,27 +170,27 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
             fresh,
         }))
     };
-    let mut reply = enrol(hall.nodes.unasked()).await?;
+    let mut reply = enrol(state.nodes.unasked()).await?;
     let wished = wish.node_name.as_ref().unwrap_or(&wish.facts.hostname);
     // Without a draft the invitation was not open when the request came: the machine has to come again.
     if let (Reply::NodesToAsk(roster), Some(name), true) = (&reply, node_name(wished), is_open) {
         let ids: Vec<Word> = wish.identity.lasting().map(|(_, word)| Word::cut(word)).collect();
-        let said = hall.nodes.said(&id, roster, &name, &ids).await;
+        let said = state.nodes.said(&id, roster, &name, &ids).await;
         reply = enrol(said).await?;
     }
-    tell_of(hall, address, &id, &reply);
-    certified(hall, reply, &csr.public_key, draft)
+    tell_of(state, address, &id, &reply);
+    certified(state, reply, &csr.public_key, draft)
 }
 
 /// Logs which machine was enrolled, and which was refused.
-fn tell_of(hall: &Hall, address: SocketAddr, invitation: &InvitationId, reply: &Reply) {
+fn tell_of(state: &ServerState, address: SocketAddr, invitation: &InvitationId, reply: &Reply) {
     match reply {
         Reply::Certify { machine, node_name, .. } => {
             tracing::info!(%address, %invitation, %machine, %node_name, "a machine was enrolled");
         }
         Reply::Refused(Refused { reason: Reason::IdentityConflict { part, .. }, .. }) => {
             let part = part.name();
-            if let Some(times) = hall.told.of_invited(Instant::now(), invitation, "conflict") {
+            if let Some(times) = state.log_limits.of_invited(Instant::now(), invitation, "conflict") {
                 tracing::warn!(
                     %address, %invitation, part, times,
                     "a client came as a machine, or a Node of the cluster, that it is not"
@@ -199,7 +199,7 @@ fn tell_of(hall: &Hall, address: SocketAddr, invitation: &InvitationId, reply: &
         }
         Reply::Refused(refused) => {
             let code = refused.reason.code();
-            if let Some(times) = hall.told.of_invited(Instant::now(), invitation, "refused") {
+            if let Some(times) = state.log_limits.of_invited(Instant::now(), invitation, "refused") {
                 tracing::info!(%address, %invitation, code, times, "a machine was not enrolled");
             }
         }
@@ -207,32 +207,36 @@ fn tell_of(hall: &Hall, address: SocketAddr, invitation: &InvitationId, reply: &
     }
 }
 
-async fn renew(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(hall, visitor).await?;
-    let wish: Renew = body(hall, request).await?;
+async fn renew(state: &ServerState, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(state, visitor).await?;
+    let wish: Renew = body(state, request).await?;
     spoken(wish.protocol)?;
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
-    let reply = within(hall.hand.ask(|ask| Event::Renew { ask, peer, key })).await?;
-    certified(hall, reply, &csr.public_key, None)
+    let reply = within(state.hand.ask(|ask| Event::Renew { ask, peer, key })).await?;
+    certified(state, reply, &csr.public_key, None)
 }
 
-async fn poll(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(hall, visitor).await?;
-    let polled = hall.held.poll(&hall.hand, peer, body(hall, request).await?).await?;
+async fn poll(state: &ServerState, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(state, visitor).await?;
+    let polled = state.polls.poll(&state.hand, peer, body(state, request).await?).await?;
     Ok(json(StatusCode::OK, &polled))
 }
 
-async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(hall, visitor).await?;
+async fn session(
+    state: &ServerState,
+    visitor: &Visitor,
+    mut request: Request<Incoming>,
+) -> Result<Answer, Reason> {
+    let peer = machine(state, visitor).await?;
     let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
     // This answer comes before the upgrade, where a status can still be sent.
     let asked = peer.clone();
-    within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
+    within(state.hand.view(move |registry, _| registry.stands(&asked))).await??;
     let (hand, upgrade, step_within) =
-        (hall.hand.clone(), hyper::upgrade::on(&mut request), hall.step_within);
+        (state.hand.clone(), hyper::upgrade::on(&mut request), state.step_within);
     let too_many = || Reason::TooMany { of: "sessions".into() };
-    let room = hall.sessions.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let room = state.sessions.clone().try_acquire_owned().map_err(|_| too_many())?;
     let place = visitor.place.clone();
     tokio::spawn(async move {
         let _room = room;
@@ -246,18 +250,18 @@ async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>)
 }
 
 /// The machine that shows the certificate, once its next request has its turn, or why the certificate does not count.
-async fn machine(hall: &Hall, visitor: &Visitor) -> Result<Peer, Reason> {
-    let peer = match hall.doorman().who(visitor.shown.as_ref()) {
+async fn machine(state: &ServerState, visitor: &Visitor) -> Result<Peer, Reason> {
+    let peer = match state.acceptor().who(visitor.shown.as_ref()) {
         Shown::Machine(peer) => peer,
         Shown::Expired => return Err(Reason::CertificateExpired),
         Shown::Early => return Err(Reason::CertificateNotYetValid),
         Shown::Nothing | Shown::Strange => return Err(Reason::CertificateUnknown),
     };
-    hall.paces.turn_of_key(&peer).await?;
+    state.paces.turn_of_key(&peer).await?;
     let asked = peer.clone();
     // A machine that renews has more than one key: they share its pace. A key that it replaced takes no turn from it.
-    if within(hall.hand.view(move |registry, _| registry.counts(&asked))).await? {
-        hall.paces.turn_of_machine(&peer).await?;
+    if within(state.hand.view(move |registry, _| registry.counts(&asked))).await? {
+        state.paces.turn_of_machine(&peer).await?;
     }
     Ok(peer)
 }
@@ -271,9 +275,9 @@ fn spki(key: &impl rcgen::PublicKeyData) -> Vec<u8> {
 }
 
 /// The whole body, within its size limit and deadline.
-async fn body<T: DeserializeOwned>(hall: &Hall, request: Request<Incoming>) -> Result<T, Reason> {
+async fn body<T: DeserializeOwned>(state: &ServerState, request: Request<Incoming>) -> Result<T, Reason> {
     let bad = |what: &str| Reason::BadFrame { place: "body".into(), what: what.into() };
-    let bytes = timeout(hall.step_within, collected(request.into_body()))
+    let bytes = timeout(state.step_within, collected(request.into_body()))
         .await
         .map_err(|_| bad("it did not come in time"))?
         .ok_or_else(|| bad("it broke off, or is longer than is taken"))?;
@@ -302,12 +306,12 @@ async fn within<T>(asked: impl Future<Output = Result<T, super::keeper::Over>>) 
 
 /// A certificate of this machine for this key.
 fn certificate(
-    hall: &Hall,
+    state: &ServerState,
     machine: &MachineId,
     key: &impl rcgen::PublicKeyData,
     ttl: Span,
 ) -> Result<String, Reason> {
-    let authorities = hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+    let authorities = state.authorities.lock().unwrap_or_else(PoisonError::into_inner);
     authorities.certify(machine, key, ttl).map_err(|error| {
         tracing::error!(%machine, "{error}: {error:?}");
         Reason::Unavailable
@@ -316,14 +320,14 @@ fn certificate(
 
 /// The answer with a certificate: the draft, where it is of the machine that was enrolled.
 fn certified(
-    hall: &Hall,
+    state: &ServerState,
     reply: Reply,
     key: &impl rcgen::PublicKeyData,
     draft: Option<(MachineId, String)>,
 ) -> Result<Answer, Reason> {
     let (machine, node_name, ttl) = match reply {
         Reply::Certify { machine, node_name, ttl, .. } => (machine, node_name, ttl),
-        Reply::Refused(refused) => return Ok(refusal(hall, refused)),
+        Reply::Refused(refused) => return Ok(refusal(state, refused)),
         Reply::NodesToAsk(_)
         | Reply::Invited { .. }
         | Reply::Revoked(_)
@@ -334,9 +338,9 @@ fn certified(
     };
     let certificate = match draft.filter(|(of, _)| *of == machine) {
         Some((_, made)) => made,
-        None => certificate(hall, &machine, key, ttl)?,
+        None => certificate(state, &machine, key, ttl)?,
     };
-    let authorities = hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+    let authorities = state.authorities.lock().unwrap_or_else(PoisonError::into_inner);
     let seconds = |span: Span| u64::try_from(span.ms / 1000).unwrap_or(0);
     let enrolled = Enrolled {
         machine: Word::cut(machine.as_str()),
@@ -352,7 +356,7 @@ fn certified(
 }
 
 /// A refusal as an answer.
-pub(super) fn refusal(hall: &Hall, refused: Refused) -> Answer {
+pub(super) fn refusal(state: &ServerState, refused: Refused) -> Answer {
     let status = StatusCode::from_u16(refused.reason.status()).unwrap_or(StatusCode::BAD_REQUEST);
     let mut answer = json(status, &refused);
     if let Some(after_s) = refused.retry_after_s {
@@ -361,7 +365,7 @@ pub(super) fn refusal(hall: &Hall, refused: Refused) -> Answer {
     if status == StatusCode::UPGRADE_REQUIRED {
         answer.headers_mut().insert(hyper::header::UPGRADE, HeaderValue::from_static("websocket"));
     }
-    tracing::debug!(code = refused.reason.code(), version = hall.version, "refused");
+    tracing::debug!(code = refused.reason.code(), version = state.version, "refused");
     answer
 }
 

@@ -33,8 +33,8 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::gate::Place;
 use super::keeper::Hand;
 use super::meter::{Metered, TooManyFrames};
-use super::outlets::Outgoing;
 use super::routes::Answer;
+use super::senders::Outgoing;
 use crate::registry::{Conn, Event, Peer};
 
 /// RFC 6455 §1.3.

@@ -2,7 +2,7 @@
 //!
 //! The handshake does not demand a certificate, because an enrolling machine has none. An expired or foreign certificate
 //! does not fail the handshake, because a TLS alert tells an operator nothing. The handshake always proves that the
-//! client has the key of its certificate. The certificate itself is judged afterwards ([`Doorman::who`]), and a refusal
+//! client has the key of its certificate. The certificate itself is judged afterwards ([`TlsAcceptor::who`]), and a refusal
 //! is typed. Both use rustls' own verifier with our authorities as roots.
 
 use std::sync::Arc;
@@ -57,13 +57,13 @@ pub(super) enum Shown {
 
 /// A TLS configuration, with the certificate judge that belongs to it.
 #[derive(Clone)]
-pub(super) struct Doorman {
+pub(super) struct TlsAcceptor {
     pub(super) config: Arc<ServerConfig>,
     judge: Arc<dyn ClientCertVerifier>,
     signers: Arc<[Signer]>,
 }
 
-impl Doorman {
+impl TlsAcceptor {
     pub(super) fn new(authorities: &Authorities, serving: Serving) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut roots = RootCertStore::empty();
@@ -193,11 +193,11 @@ mod tests {
             params.not_after = params.not_before + Duration::days(30);
             params.signed_by(&KeyPair::generate().unwrap(), &issuer).unwrap().der().clone()
         };
-        let doorman =
-            Doorman::new(&authorities, authorities.serving(&["localhost".to_owned()]).unwrap()).unwrap();
-        assert!(matches!(doorman.who(Some(&from(-1))), Shown::Machine(_)));
-        assert_eq!(doorman.who(Some(&from(5))), Shown::Early);
-        assert_eq!(doorman.who(Some(&from(-31 * 24 * 60))), Shown::Expired);
+        let acceptor =
+            TlsAcceptor::new(&authorities, authorities.serving(&["localhost".to_owned()]).unwrap()).unwrap();
+        assert!(matches!(acceptor.who(Some(&from(-1))), Shown::Machine(_)));
+        assert_eq!(acceptor.who(Some(&from(5))), Shown::Early);
+        assert_eq!(acceptor.who(Some(&from(-31 * 24 * 60))), Shown::Expired);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reveille_agent::Settings;
 use reveille_core::model::time::Span;
-use reveille_node::agent::{self, AgentError, Setup, Told};
+use reveille_node::agent::{self, AgentError, LogEvent, Setup};
 use reveille_node::probe::Metadata;
 use reveille_node::root::Root;
 use reveille_wire::agent::text::Word;
@@ -80,7 +80,7 @@ pub(crate) fn hasty() -> Settings {
 pub(crate) fn run(setup: Setup, machine: TempDir) -> Running {
     let (tell, said) = mpsc::unbounded_channel();
     let task = tokio::spawn(async move {
-        agent::run(setup, move |_, told: Told<'_>| drop(tell.send(format!("{told:?}")))).await
+        agent::run(setup, move |_, event: LogEvent<'_>| drop(tell.send(format!("{event:?}")))).await
     });
     Running { machine, said, task }
 }

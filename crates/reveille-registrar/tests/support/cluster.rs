@@ -27,13 +27,13 @@ pub(crate) struct Cluster {
 }
 
 /// One address of the API server.
-pub(crate) struct Door {
+pub(crate) struct ApiServer {
     pub(crate) address: String,
     open: Arc<AtomicBool>,
     connections: Arc<AtomicUsize>,
 }
 
-impl Door {
+impl ApiServer {
     pub(crate) fn set(&self, open: bool) {
         self.open.store(open, Ordering::SeqCst);
     }
@@ -55,7 +55,7 @@ impl Cluster {
         Presented::read(self.authority.der()).key.unwrap().to_string()
     }
 
-    pub(crate) async fn door(&self) -> Door {
+    pub(crate) async fn api_server(&self) -> ApiServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
@@ -85,22 +85,22 @@ impl Cluster {
                 }
             }
         });
-        Door { address, open, connections }
+        ApiServer { address, open, connections }
     }
 
     /// A plan that joins through this address, as an agent keeps it on its disk. The agent of this directory has joined
     /// this machine before: no server orders a join now.
-    pub(crate) fn has_joined(&self, door: &Door, folder: &Path, node: &str) -> (Shelf, Plan) {
-        let (shelf, plan) = (Shelf::within(folder), self.plan(door, node));
+    pub(crate) fn has_joined(&self, api_server: &ApiServer, folder: &Path, node: &str) -> (Shelf, Plan) {
+        let (shelf, plan) = (Shelf::within(folder), self.plan(api_server, node));
         shelf.keep(&plan).unwrap();
         shelf.mark_joined(&plan).unwrap();
         (shelf, plan)
     }
 
-    pub(crate) fn plan(&self, door: &Door, node_name: &str) -> Plan {
+    pub(crate) fn plan(&self, api_server: &ApiServer, node_name: &str) -> Plan {
         let join = JoinOrder {
             distribution: Distribution::Kubeadm,
-            server: Word::cut(&door.address),
+            server: Word::cut(&api_server.address),
             ca_pins: List::first([Word::cut(&self.pin())]),
             node_name: Word::cut(node_name),
             labels: Default::default(),
@@ -121,13 +121,13 @@ impl Cluster {
 
     /// The kubeconfig of a kubelet that has joined through this address. The API server decides what its certificate is
     /// worth.
-    pub(crate) fn kubelet_conf(&self, door: &Door) -> String {
+    pub(crate) fn kubelet_conf(&self, api_server: &ApiServer) -> String {
         let key = KeyPair::generate().unwrap();
         let own = CertificateParams::default().self_signed(&key).unwrap();
         json!({
             "current-context": "c",
             "clusters": [{ "name": "k", "cluster": {
-                "server": format!("https://{}", door.address),
+                "server": format!("https://{}", api_server.address),
                 "certificate-authority-data": STANDARD.encode(self.authority.pem()),
             } }],
             "contexts": [{ "name": "c", "context": { "cluster": "k", "user": "u" } }],

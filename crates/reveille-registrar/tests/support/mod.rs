@@ -17,7 +17,7 @@ use reveille_node::pin::Pins;
 use reveille_node::target::Endpoint;
 use reveille_registrar::registry::{Event, Heard, Plans, Reimage, Settings, Template};
 use reveille_registrar::server::admin::{Answer, Ask, Invited, ask};
-use reveille_registrar::server::{Hand, Limits, Mint, NodeAsked, Setup, start};
+use reveille_registrar::server::{Hand, Limits, NodeAsked, Setup, TokenRequest, start};
 use reveille_wire::agent::frame::Hello;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Distribution, Facts, Identity, Role, Secret, ServerFrame};
@@ -77,10 +77,10 @@ pub(crate) async fn site_of(
     settings: Settings,
     limits: Limits,
 ) -> (Site, mpsc::Receiver<NodeAsked>) {
-    let (mut site, nodes, mut mints) = begun(rosters, directory, settings, limits).await;
+    let (mut site, nodes, mut token_requests) = begun(rosters, directory, settings, limits).await;
     site.minting = tokio::spawn(async move {
-        while let Some(mint) = mints.recv().await {
-            if let Mint::Make { reply, .. } = mint
+        while let Some(request) = token_requests.recv().await {
+            if let TokenRequest::Make { reply, .. } = request
                 && !reply.is_closed()
             {
                 drop(reply.send(Ok(Secret::new(TOKEN))));
@@ -95,9 +95,9 @@ pub(crate) async fn site_that_mints(
     directory: TempDir,
     settings: Settings,
     limits: Limits,
-) -> (Site, mpsc::Receiver<Mint>) {
-    let (site, _, mints) = begun(&["prod"], directory, settings, limits).await;
-    (site, mints)
+) -> (Site, mpsc::Receiver<TokenRequest>) {
+    let (site, _, token_requests) = begun(&["prod"], directory, settings, limits).await;
+    (site, token_requests)
 }
 
 async fn begun(
@@ -105,7 +105,7 @@ async fn begun(
     directory: TempDir,
     settings: Settings,
     limits: Limits,
-) -> (Site, mpsc::Receiver<NodeAsked>, mpsc::Receiver<Mint>) {
+) -> (Site, mpsc::Receiver<NodeAsked>, mpsc::Receiver<TokenRequest>) {
     let setup = Setup {
         listen: "127.0.0.1:0".parse().unwrap(),
         names: vec!["localhost".to_owned()],
@@ -125,7 +125,7 @@ async fn begun(
     let running = tokio::spawn(server.run.until(stopped));
     let minting = tokio::spawn(async {});
     let site = Site { directory, link, hand: server.hand, heard: server.heard, stop, running, minting };
-    (site, server.nodes, server.mints)
+    (site, server.nodes, server.token_requests)
 }
 
 impl Site {

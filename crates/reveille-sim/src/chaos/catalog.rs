@@ -17,8 +17,8 @@ use super::Happening;
 use super::access;
 use super::crowds;
 use super::dice::{Dice, Drawn, call, one, process};
-use super::hands;
 use super::hosting;
+use super::operators;
 use super::relapse;
 use super::variety;
 use crate::drive::Mishap;
@@ -217,7 +217,7 @@ fn sheets() -> [(&'static [Entry], u64); 7] {
         (access::CATALOG, access::SEEDS_FROM),
         (hosting::CATALOG, hosting::SEEDS_FROM),
         (variety::CATALOG, variety::SEEDS_FROM),
-        (hands::CATALOG, hands::SEEDS_FROM),
+        (operators::CATALOG, operators::SEEDS_FROM),
         (relapse::CATALOG, relapse::SEEDS_FROM),
         (crowds::CATALOG, crowds::SEEDS_FROM),
     ]
@@ -287,7 +287,7 @@ pub fn table() -> String {
     let (fleet, beside) = (lines(CATALOG, sum), lines(access::CATALOG, sum));
     let hosted = lines(hosting::CATALOG, sum);
     let varied = lines(variety::CATALOG, sum);
-    let (by_hand, by_hand_from) = (lines(hands::CATALOG, sum), hands::SEEDS_FROM);
+    let (by_hand, by_hand_from) = (lines(operators::CATALOG, sum), operators::SEEDS_FROM);
     let (back, back_from) = (lines(relapse::CATALOG, sum), relapse::SEEDS_FROM);
     let (crowds, crowds_from) = (lines(crowds::CATALOG, sum), crowds::SEEDS_FROM);
     let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);

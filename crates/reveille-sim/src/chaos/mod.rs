@@ -1,10 +1,10 @@
 //! Random courses of events: which faults, on whom, when, all from one seed.
 //!
 //! ```text
-//!  seed, Rate (how much), Rates (which, how often) ─▶ Draft (numbered) ─▶ Course (plain data) ─ stage ─▶ Drive
+//!  seed, Rate (how much), Rates (which, how often) ─▶ Draft (numbered) ─▶ ScenarioRun (plain data) ─ stage ─▶ Drive
 //! ```
 //!
-//! A [`Course`] is plain data, drawn completely before anything runs. So a course that fails can be written down, cut
+//! A [`ScenarioRun`] is plain data, drawn completely before anything runs. So a course that fails can be written down, cut
 //! shorter and played again: dropping one happening moves no other. Faults come at a rate, bunched now and then, because
 //! correlated faults are another thing than single ones.
 //!
@@ -14,8 +14,8 @@ pub mod access;
 pub mod catalog;
 pub mod crowds;
 mod dice;
-pub mod hands;
 pub mod hosting;
+pub mod operators;
 pub mod relapse;
 pub mod variety;
 
@@ -56,7 +56,7 @@ impl Happening {
 
 /// A course of events, from the beginning of its world.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct ScenarioRun {
     /// The world that it happens to.
     pub layout: Layout,
     /// What happens, and how long after the beginning.
@@ -81,7 +81,7 @@ pub struct Draft {
 #[derive(Clone, Debug)]
 pub struct Numbered {
     /// Counted from 0 for the fleet, from [`BESIDE`] for service users, from twice that for what a provider does, and from three
-    /// times that for what [`variety`] brings, from four times that for what [`hands`] do, and so on, a sheet each.
+    /// times that for what [`variety`] brings, from four times that for what [`operators`] do, and so on, a sheet each.
     pub number: u32,
     /// How long after the beginning.
     pub after: Span,
@@ -114,7 +114,7 @@ impl Default for Rate {
 /// Nothing happens before this: the engine has seen a healthy fleet.
 const PRELUDE: Span = Span::from_min(3);
 
-impl Course {
+impl ScenarioRun {
     /// The course of this seed at this rate, with every fault there is.
     pub fn random(seed: u64, rate: Rate) -> Self {
         Self::of(seed, rate, &Rates::of_seed(seed))
@@ -148,7 +148,7 @@ impl Course {
         dice.rng = Rng::named(seed, "variety faults");
         let varied = drawn_of(variety::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "hands faults");
-        let by_hand = drawn_of(hands::CATALOG, &mut dice, rate, rates);
+        let by_hand = drawn_of(operators::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "relapse faults");
         let back = drawn_of(relapse::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "crowd faults");
@@ -182,15 +182,15 @@ impl Course {
 
 impl Draft {
     /// The course of all of it. What would only happen after the end does not.
-    pub fn whole(self) -> Course {
+    pub fn whole(self) -> ScenarioRun {
         self.with(|_| true)
     }
 
     /// The course of those whose number is wanted.
-    pub fn with(self, wants: impl Fn(u32) -> bool) -> Course {
+    pub fn with(self, wants: impl Fn(u32) -> bool) -> ScenarioRun {
         let Self { layout, all, length } = self;
         let kept = all.into_iter().filter(|one| wants(one.number) && one.after <= length);
-        Course { layout, happenings: kept.map(|one| (one.after, one.what)).collect(), length }
+        ScenarioRun { layout, happenings: kept.map(|one| (one.after, one.what)).collect(), length }
     }
 }
 
@@ -261,8 +261,8 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     if seed >= variety::SEEDS_FROM || rates.sum(variety::CATALOG) > 0 {
         variety::draw(&mut layout);
     }
-    if seed >= hands::SEEDS_FROM {
-        hands::draw(&mut layout);
+    if seed >= operators::SEEDS_FROM {
+        operators::draw(&mut layout);
     }
     layout
 }

@@ -12,7 +12,7 @@
 //! told.
 
 use reveille_core::engine::State;
-use reveille_core::engine::invariants::Witnessed;
+use reveille_core::engine::invariants::SeenEffects;
 use reveille_core::event::Event;
 use reveille_core::model::id::Fence;
 use reveille_core::model::time::{Span, Time};
@@ -71,7 +71,7 @@ struct Own {
     run: Run,
     backlog: Vec<Event>,
     fence: Fence,
-    witnessed: Witnessed,
+    seen_effects: SeenEffects,
     crash_at: Option<(CrashPoint, Span)>,
     crash_beside: Option<(u32, bool, Span)>,
 }
@@ -88,7 +88,7 @@ impl Own {
         swap(&mut self.run, &mut drive.run);
         swap(&mut self.backlog, &mut drive.backlog);
         swap(&mut self.fence, &mut drive.fence);
-        swap(&mut self.witnessed, &mut drive.witnessed);
+        swap(&mut self.seen_effects, &mut drive.seen_effects);
         swap(&mut self.crash_at, &mut drive.crash_at);
         swap(&mut self.crash_beside, &mut drive.crash_beside);
     }
@@ -111,14 +111,14 @@ impl Drive {
             run: if usurped.how == Estranged::Sleeps { Run::Paused(half) } else { Run::Running },
             backlog: Vec::new(),
             fence: self.fence,
-            witnessed: self.witnessed.clone(),
+            seen_effects: self.seen_effects.clone(),
             crash_at: None,
             crash_beside: None,
         };
         let deaf_until = if usurped.how == Estranged::CutOff { half } else { self.now };
         // What the process was writing is lost: the process that takes the ledger reads what is durable.
         self.store.crash();
-        self.witnessed.crash();
+        self.seen_effects.crash();
         self.wake = None;
         let last_alive = self.alive_at;
         self.skew_ms = usurped.skew_ms;

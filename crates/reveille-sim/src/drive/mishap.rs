@@ -199,7 +199,7 @@ impl Drive {
         self.tell(format!("the process dies ({point:?})"));
         self.store.crash();
         self.world.forget_what_one_process_saw(self.asleep_since.take());
-        self.witnessed.crash();
+        self.seen_effects.crash();
         self.wake = None;
         self.backlog.clear();
         self.run = Run::Dead(self.now + span);

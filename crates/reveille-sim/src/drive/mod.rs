@@ -10,17 +10,17 @@
 //! stands here as [`Mishap`]s: it pauses, crashes at the worst moment, finds its disk full, loses its lead. A restart
 //! replays what was durable under the next fencing number, and the invariants' memory of intents spans all of them.
 
-mod caution;
 mod chronicle;
 mod explanations;
 mod former;
 mod mishap;
-mod pilot;
+mod ownership_check;
+mod policy_driver;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::effect::{Call, Effect, Look};
-use reveille_core::engine::invariants::{self, Violation, Witnessed};
+use reveille_core::engine::invariants::{self, SeenEffects, Violation};
 use reveille_core::engine::{Start, State};
 use reveille_core::event::{ClusterFact, Command, Event, Pause};
 use reveille_core::model::id::Fence;
@@ -74,8 +74,8 @@ pub struct Drive {
     fence: Fence,
     acting: bool,
     pauses: BTreeSet<Pause>,
-    caution: Option<Caution>,
-    witnessed: Witnessed,
+    ownership_check: Option<OwnershipCheck>,
+    seen_effects: SeenEffects,
     violations: Vec<Violation>,
     /// The oracle that judges by the truth, if there is one.
     oracle: Option<Box<Oracle>>,
@@ -114,13 +114,13 @@ pub struct Counts {
     pub repeated: u64,
 }
 
-use caution::Caution;
 pub use chronicle::{Happened, What};
 use explanations::Explanations;
 pub use explanations::{Misled, Named, Said};
 use former::Former;
 pub use former::{Estranged, Usurped};
 pub use mishap::{CrashPoint, Mishap};
+use ownership_check::OwnershipCheck;
 
 /// What is read again within this is asked for over and over; a read that comes seldom may go on for ever.
 const OFTEN: Span = Span::from_min(60);
@@ -176,8 +176,8 @@ impl Drive {
             fence,
             acting,
             pauses: BTreeSet::new(),
-            caution: None,
-            witnessed: Witnessed::default(),
+            ownership_check: None,
+            seen_effects: SeenEffects::default(),
             violations: Vec::new(),
             oracle: None,
             log: Log::new(layout.start),
@@ -371,7 +371,7 @@ impl Drive {
         }
         self.be_cautious(&event);
         if let Event::Recorded(id) = &event {
-            self.witnessed.acknowledge(*id);
+            self.seen_effects.acknowledge(*id);
         }
         if self.waking_at().is_some_and(|at| at <= self.now) {
             self.wake = None;
@@ -392,7 +392,7 @@ impl Drive {
         self.alive_at = self.clock_of(self.now);
         self.counts.steps += 1;
         self.digest.effects(&effects);
-        if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
+        if let Err(violation) = invariants::check(&self.state, &effects, &mut self.seen_effects) {
             self.break_rule(violation);
         }
         // A lost wake-up lasts, and so does a wrong count: they are found as well in every eighth step, and cost a walk over

@@ -139,9 +139,9 @@ pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
         let passing = matches!(machine.state, InstanceState::Building | InstanceState::Deleting);
         let told = is_told_of_restore(drive) && drive.world.lacks_node_since_restore(&machine.id);
         if !machine.well && !passing && kinds.is_empty() && !told {
-            let standing = drive.state().standing(&key);
+            let machine_state = drive.state().machine_state(&key);
             let text =
-                format!("{} is ill ({:?}) and in no case: {standing:?}", machine.name, machine.trouble);
+                format!("{} is ill ({:?}) and in no case: {machine_state:?}", machine.name, machine.trouble);
             wrong.push(("no machine is forgotten", text));
         }
         let joined = |kind: &&FaultKind| {

@@ -1,7 +1,7 @@
 //! The hunt: random courses played one after another, each judged, each failure shrunk until a person can read it.
 //!
 //! ```text
-//!  Quarry (seed, size, faults) ─ course ─▶ play ─▶ Outcome ─ broke? ─▶ shrink ─▶ smaller Quarry ─▶ tests/seeds/
+//!  Quarry (seed, size, faults) ─ scenario_run ─▶ play ─▶ Outcome ─ broke? ─▶ shrink ─▶ smaller Quarry ─▶ tests/seeds/
 //! ```
 //!
 //! A [`Quarry`] is everything that one run depends on, small enough for a text file and a command line. [`play`] runs it:
@@ -18,7 +18,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use reveille_core::model::time::{Span, Time};
 
-use crate::chaos::{Course, Draft, Rate, Rates, UnknownFault};
+use crate::chaos::{Draft, Rate, Rates, ScenarioRun, UnknownFault};
 use crate::drive::{Counts, Drive, Said};
 use crate::trace::Digest;
 use crate::world::layout::PoolPlan;
@@ -134,15 +134,16 @@ impl Quarry {
     }
 
     /// Draws the course.
-    pub fn course(&self) -> Result<Course, UnknownFault> {
+    pub fn scenario_run(&self) -> Result<ScenarioRun, UnknownFault> {
         let draft = self.draw()?;
-        let mut course = draft.with(|number| self.keep.as_ref().is_none_or(|keep| keep.contains(&number)));
+        let mut scenario_run =
+            draft.with(|number| self.keep.as_ref().is_none_or(|keep| keep.contains(&number)));
         if let Some(world) = self.world {
             // Machines are made in order, so those that stay have the ids that they were drawn with.
-            let hosting = course.layout.pools.first().and_then(|plan| plan.hosting);
-            course.layout.pools = vec![PoolPlan { hosting, ..PoolPlan::new("workers", world) }];
+            let hosting = scenario_run.layout.pools.first().and_then(|plan| plan.hosting);
+            scenario_run.layout.pools = vec![PoolPlan { hosting, ..PoolPlan::new("workers", world) }];
         }
-        Ok(course)
+        Ok(scenario_run)
     }
 
     fn draw(&self) -> Result<Draft, UnknownFault> {
@@ -152,7 +153,7 @@ impl Quarry {
         };
         let rate =
             Rate { machines: self.machines, length: self.length, every: self.every, ..Rate::default() };
-        let mut draft = Course::drawn(self.seed, rate, &rates);
+        let mut draft = ScenarioRun::drawn(self.seed, rate, &rates);
         draft.layout.news_only = true;
         Ok(draft)
     }
@@ -160,10 +161,10 @@ impl Quarry {
 
 /// Plays it, and judges.
 pub fn play(quarry: &Quarry) -> Result<Outcome, UnknownFault> {
-    let course = quarry.course()?;
-    let mut drive = course.stage().judged();
-    let start = course.layout.start;
-    let ended = panic::catch_unwind(AssertUnwindSafe(|| hunt_through(&mut drive, course.length)));
+    let scenario_run = quarry.scenario_run()?;
+    let mut drive = scenario_run.stage().judged();
+    let start = scenario_run.layout.start;
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| hunt_through(&mut drive, scenario_run.length)));
     let breach = ended.unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<String>().cloned();
         let text = text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()));

@@ -113,8 +113,11 @@ impl Shrinker {
 
     /// A shorter course draws the same happenings up to its end.
     fn less_time(&mut self) {
-        let last =
-            self.best.course().ok().and_then(|course| course.happenings.iter().map(|(at, _)| *at).max());
+        let last = self
+            .best
+            .scenario_run()
+            .ok()
+            .and_then(|scenario_run| scenario_run.happenings.iter().map(|(at, _)| *at).max());
         let Some(last) = last else { return };
         // A seed file says it in whole minutes, so that what is rounded there must have been played here (seed 3200001).
         let length = Span::from_min((last.ms + Span::from_min(1).ms).div_euclid(60_000) + 1);

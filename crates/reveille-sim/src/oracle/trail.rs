@@ -66,7 +66,7 @@ impl Oracle {
                     self.note_roles(*id, look, answer);
                 }
                 let of = look.and_then(|look| match look {
-                    Look::Console(_, id) | Look::Testimony(_, id, _) | Look::Actions(_, id) => Some(id),
+                    Look::Console(_, id) | Look::LogEvidence(_, id, _) | Look::Actions(_, id) => Some(id),
                     _ => None,
                 });
                 if let (Some(id), Ok(_)) = (of, answer) {

@@ -15,7 +15,7 @@ use reveille_core::model::time::{Span, Time};
 
 use super::Policy;
 use super::places::{LOOK, Places};
-use crate::chaos::Course;
+use crate::chaos::ScenarioRun;
 use crate::drive::Drive;
 use crate::scenario::{Scenario, play_under};
 use crate::world::Wrong;
@@ -33,7 +33,7 @@ pub struct Subject {
 
 enum Stage {
     /// Its world, with everything scheduled and nothing run.
-    Course(Box<Course>),
+    ScenarioRun(Box<ScenarioRun>),
     /// Its world, and what happens when its time comes.
     Scenario(Box<Scenario>),
 }
@@ -98,9 +98,9 @@ pub struct Comparison {
 
 impl Subject {
     /// A course of events, and so long after its end.
-    pub fn of_course(name: &str, about: &str, course: Course, after: Span) -> Self {
-        let length = course.length + after;
-        let stage = Stage::Course(Box::new(course));
+    pub fn of_run(name: &str, about: &str, scenario_run: ScenarioRun, after: Span) -> Self {
+        let length = scenario_run.length + after;
+        let stage = Stage::ScenarioRun(Box::new(scenario_run));
         Self { name: name.to_owned(), about: about.to_owned(), length, stage }
     }
 
@@ -119,8 +119,8 @@ impl Subject {
         let mut places = Places::default();
         let mut score = Score::default();
         match &self.stage {
-            Stage::Course(course) => {
-                let mut drive = course.stage();
+            Stage::ScenarioRun(scenario_run) => {
+                let mut drive = scenario_run.stage();
                 drive.hand_to(policy);
                 let end = drive.now() + self.length;
                 places.look(drive.now(), &drive.world);
@@ -128,7 +128,7 @@ impl Subject {
                     drive.run_for(Span::from_ms(LOOK.ms.min(end.since(drive.now()).ms)));
                     places.look(drive.now(), &drive.world);
                 }
-                score = Score::of(&drive, course.layout.start);
+                score = Score::of(&drive, scenario_run.layout.start);
             }
             Stage::Scenario(scenario) => play_under(scenario, policy, LOOK, &mut |drive| {
                 places.look(drive.now(), &drive.world);

@@ -28,7 +28,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
 use super::Deed;
-use super::sight::NodeSeen;
+use super::observations::NodeSeen;
 
 /// `monitor-interval`.
 pub(crate) const EVERY: Span = Span::from_s(60);

@@ -25,8 +25,8 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
 use super::Deed;
+use super::observations::{MachineSeen, NodeSeen, Presence};
 use super::removal::Removals;
-use super::sight::{MachineSeen, NodeSeen, Standing};
 
 /// `TolerationDuration` of the Ready condition.
 const TOLERATION: Span = Span::from_min(30);
@@ -68,9 +68,9 @@ impl Karpenter {
         claims: &[MachineSeen],
         nodes: Option<&[NodeSeen]>,
         listed: Option<&BTreeSet<InstanceId>>,
-        standing: &BTreeMap<InstanceId, Standing>,
+        presence: &BTreeMap<InstanceId, Presence>,
     ) -> Vec<Deed> {
-        let mut deeds = self.removals.go_on(standing, nodes);
+        let mut deeds = self.removals.go_on(presence, nodes);
         let Some(nodes) = nodes else { return deeds };
         let mut doomed: Vec<InstanceId> = claims.iter().filter(|claim| claim.node_deleted).map(id).collect();
         let late = |claim: &&MachineSeen| claim.node.is_none() && now.since(claim.made) > REGISTRATION_TTL;

@@ -24,8 +24,8 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
 use super::Deed;
+use super::observations::{MachineSeen, NodeSeen, Presence};
 use super::removal::Removals;
-use super::sight::{MachineSeen, NodeSeen, Standing};
 
 /// `nodeStartupTimeout`.
 const NODE_STARTUP_TIMEOUT: Span = Span::from_s(600);
@@ -47,9 +47,9 @@ impl Mhc {
         now: Time,
         machines: &[MachineSeen],
         nodes: Option<&[NodeSeen]>,
-        standing: &BTreeMap<reveille_core::model::id::InstanceId, Standing>,
+        presence: &BTreeMap<reveille_core::model::id::InstanceId, Presence>,
     ) -> Vec<Deed> {
-        let mut deeds = self.removals.go_on(standing, nodes);
+        let mut deeds = self.removals.go_on(presence, nodes);
         let Some(nodes) = nodes else { return deeds };
         let by_name: BTreeMap<&NodeName, &NodeSeen> = nodes.iter().map(|node| (&node.name, node)).collect();
         for machine in machines.iter().filter(|machine| !machine.paused) {

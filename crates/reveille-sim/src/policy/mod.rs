@@ -1,7 +1,7 @@
 //! Models of what other programs are documented to do, in the engine's place, on the same world.
 //!
 //! ```text
-//!  World ─ glance ─▶ sight: what the original sees ─▶ model ─ acts ─▶ rival: calls ─▶ World
+//!  World ─ glance ─▶ observations: what the original sees ─▶ model ─ acts ─▶ rival: calls ─▶ World
 //! ```
 //!
 //! Each model is a function from what its original sees to what its original does, with the original's defaults, and
@@ -18,6 +18,7 @@ mod flight;
 mod healer;
 mod karpenter;
 mod mhc;
+mod observations;
 mod onlooker;
 mod outlook;
 mod places;
@@ -26,7 +27,6 @@ mod removal;
 pub mod report;
 mod rival;
 pub mod set;
-mod sight;
 #[cfg(test)]
 mod tests;
 

@@ -191,7 +191,7 @@ impl Onlooker {
 }
 
 fn entry(at: Time, deed: &Deed, recorded: &Recorded) -> WouldDo {
-    let mut standing = None;
+    let mut presence = None;
     let (kind, machine, label) = match deed {
         Deed::Delete(id) => (Kind::DeleteInstance, Some(id.clone()), label(recorded, id)),
         Deed::Reboot(id) => (Kind::Reboot, Some(id.clone()), label(recorded, id)),
@@ -199,7 +199,7 @@ fn entry(at: Time, deed: &Deed, recorded: &Recorded) -> WouldDo {
         Deed::DeleteNode(name, _) => {
             let node = recorded.node(name);
             // Of a Node object the node itself is asked: a list of servers may lack its machine.
-            standing =
+            presence =
                 node.map(|node| if node.ready == Ready::True { Stood::Ready } else { Stood::NotReady });
             let named = node.and_then(|node| match &node.provider {
                 Provider::Instance(id) => Some(id.clone()),
@@ -210,7 +210,7 @@ fn entry(at: Time, deed: &Deed, recorded: &Recorded) -> WouldDo {
         Deed::PutRules(_) => (Kind::PutRules, None, Arc::from("security group")),
     };
     let by_id = || machine.as_ref().map_or(Stood::Unknown, |id| stood(recorded, id));
-    let stood = standing.unwrap_or_else(by_id);
+    let stood = presence.unwrap_or_else(by_id);
     WouldDo { at, kind, machine, label, stood, afterwards: Afterwards::Same, times: 1 }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  World ────┐
-//!            ├─ Outlook ─▶ sight, rival ─▶ a model's own view
+//!            ├─ Outlook ─▶ observations, rival ─▶ a model's own view
 //!  Recorded ─┘
 //! ```
 //!

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reveille_core::model::id::InstanceId;
 
 use super::Deed;
-use super::sight::{NodeSeen, Standing};
+use super::observations::{NodeSeen, Presence};
 
 /// Machines whose objects are marked as deleted.
 #[derive(Clone, Debug, Default)]
@@ -35,17 +35,17 @@ impl Removals {
     /// What the finalisers do now.
     pub(crate) fn go_on(
         &mut self,
-        standing: &BTreeMap<InstanceId, Standing>,
+        presence: &BTreeMap<InstanceId, Presence>,
         nodes: Option<&[NodeSeen]>,
     ) -> Vec<Deed> {
         let mut deeds = Vec::new();
-        self.marked.retain(|id| match standing.get(id).copied().unwrap_or(Standing::There) {
-            Standing::There => {
+        self.marked.retain(|id| match presence.get(id).copied().unwrap_or(Presence::There) {
+            Presence::There => {
                 deeds.push(Deed::Delete(id.clone()));
                 true
             }
-            Standing::Leaving | Standing::Unknown => true,
-            Standing::Gone => {
+            Presence::Leaving | Presence::Unknown => true,
+            Presence::Gone => {
                 let Some(nodes) = nodes else { return true };
                 let own = nodes.iter().filter(|node| node.provider.as_ref() == Some(id));
                 deeds.extend(own.map(|node| Deed::DeleteNode(node.name.clone(), node.uid.clone())));

@@ -19,8 +19,8 @@ use super::flight::{Flight, FlightView, ServerSeen};
 use super::healer::{self, Healer};
 use super::karpenter::{self, Karpenter};
 use super::mhc::{self, Mhc};
+use super::observations::ApiHistory;
 use super::outlook::{Outlook, means};
-use super::sight::Eyes;
 use super::{Deed, Policy};
 use crate::world::World;
 use crate::world::layout::{CLOUD, GROUP};
@@ -30,7 +30,7 @@ use crate::world::layout::{CLOUD, GROUP};
 pub(crate) struct Rival {
     policy: Policy,
     model: Model,
-    eyes: Eyes,
+    api_history: ApiHistory,
     next_at: Time,
     asked: u64,
     rebooting: BTreeMap<IntentId, InstanceId>,
@@ -58,9 +58,9 @@ impl Rival {
             Policy::Karpenter => Model::Karpenter(Karpenter::default()),
             Policy::MagnumAutoHealer => Model::Healer(Healer::default()),
         };
-        let mut eyes = Eyes::default();
-        eyes.watch(now, world);
-        Self { policy, model, eyes, next_at: now, asked: 0, rebooting: BTreeMap::new() }
+        let mut api_history = ApiHistory::default();
+        api_history.watch(now, world);
+        Self { policy, model, api_history, next_at: now, asked: 0, rebooting: BTreeMap::new() }
     }
 
     /// Which policy this is.
@@ -75,13 +75,13 @@ impl Rival {
 
     /// Reads that it made so far.
     pub(crate) const fn reads(&self) -> u64 {
-        self.eyes.reads
+        self.api_history.reads
     }
 
     /// Others write into APIs whether or not the model's process runs.
     pub(crate) fn watch(&mut self, now: Time, world: &impl Outlook) {
         if !matches!(self.model, Model::NoAction) {
-            self.eyes.watch(now, world);
+            self.api_history.watch(now, world);
         }
     }
 
@@ -154,30 +154,30 @@ impl Rival {
                 Vec::new()
             }
             Model::Flight(flight) => {
-                let view = flight_view(&mut self.eyes, world);
+                let view = flight_view(&mut self.api_history, world);
                 let (deeds, next_at) = flight.pass(now, view.as_ref());
                 self.next_at = next_at;
                 deeds
             }
             Model::Mhc(mhc) => {
                 self.next_at = now + mhc::EVERY;
-                let nodes = watched(&mut self.eyes, world);
-                let standing = self.eyes.standing(world, mhc.removals.marked());
-                mhc.pass(now, &self.eyes.machines(world), nodes.as_deref(), &standing)
+                let nodes = watched(&mut self.api_history, world);
+                let presence = self.api_history.presence(world, mhc.removals.marked());
+                mhc.pass(now, &self.api_history.machines(world), nodes.as_deref(), &presence)
             }
             Model::Karpenter(karpenter) => {
                 self.next_at = now + karpenter::EVERY;
-                let nodes = watched(&mut self.eyes, world);
-                let standing = self.eyes.standing(world, karpenter.removals.marked());
-                let listed = karpenter.collects(now).then(|| self.eyes.servers(world)).flatten();
-                let claims = self.eyes.machines(world);
-                karpenter.pass(now, &claims, nodes.as_deref(), listed.as_ref(), &standing)
+                let nodes = watched(&mut self.api_history, world);
+                let presence = self.api_history.presence(world, karpenter.removals.marked());
+                let listed = karpenter.collects(now).then(|| self.api_history.servers(world)).flatten();
+                let claims = self.api_history.machines(world);
+                karpenter.pass(now, &claims, nodes.as_deref(), listed.as_ref(), &presence)
             }
             Model::Healer(healer) => {
                 self.next_at = now + healer::EVERY;
-                let nodes = self.eyes.nodes(world);
+                let nodes = self.api_history.nodes(world);
                 // One list for masters, and Magnum's cluster.
-                self.eyes.reads += 2;
+                self.api_history.reads += 2;
                 let present: BTreeSet<InstanceId> =
                     world.roll_of_owner().map(|(_, instance)| instance.id.clone()).collect();
                 healer.pass(now, nodes.as_deref(), &present)
@@ -187,18 +187,18 @@ impl Rival {
 }
 
 /// Nodes from a cache that a watch keeps: not counted as a read.
-fn watched(eyes: &mut Eyes, world: &impl Outlook) -> Option<Vec<super::sight::NodeSeen>> {
-    let nodes = eyes.nodes(world);
-    eyes.reads -= 1;
+fn watched(api_history: &mut ApiHistory, world: &impl Outlook) -> Option<Vec<super::observations::NodeSeen>> {
+    let nodes = api_history.nodes(world);
+    api_history.reads -= 1;
     nodes
 }
 
 /// What flight control sees: one listing of the whole project for each pool, and nodes by name.
-fn flight_view(eyes: &mut Eyes, world: &impl Outlook) -> Option<FlightView> {
-    let nodes = watched(eyes, world);
+fn flight_view(api_history: &mut ApiHistory, world: &impl Outlook) -> Option<FlightView> {
+    let nodes = watched(api_history, world);
     let (prefixes, suffix) = world.naming();
     // A listing for each pool, and the group.
-    eyes.reads += prefixes.len() as u64 + 1;
+    api_history.reads += prefixes.len() as u64 + 1;
     let listed = world.glance_servers()?;
     let groups = world.glance_groups()?;
     let claimed = |name: &str| {
@@ -212,7 +212,7 @@ fn flight_view(eyes: &mut Eyes, world: &impl Outlook) -> Option<FlightView> {
         name: instance.name.to_string(),
         state: instance.state,
         task: instance.task.as_deref().map(str::to_owned),
-        created: eyes.created(&instance.id),
+        created: api_history.created(&instance.id),
         grouped: world.glance_ports(&instance.id).is_none_or(|ports| {
             group.is_none_or(|group| ports.iter().any(|port| port.groups.contains(&group.id)))
         }),

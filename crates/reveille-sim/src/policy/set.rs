@@ -1,6 +1,6 @@
 //! Situations to compare policies on: one question each, on a dozen machines, and random courses beside them.
 //!
-//! Every situation is a [`Course`]: plain data, the same for every policy. This file does not hold what each policy makes of
+//! Every situation is a [`ScenarioRun`]: plain data, the same for every policy. This file does not hold what each policy makes of
 //! them. The situations were chosen for what they ask, and contain some that the engine is slow at or cannot do.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
 use super::compare::Subject;
-use crate::chaos::{Course, Happening, Rate};
+use crate::chaos::{Happening, Rate, ScenarioRun};
 use crate::drive::Mishap;
 use crate::scenario::{Filed, Refusal, Scenario, library};
 use crate::world::World;
@@ -58,9 +58,9 @@ impl Draft {
     }
 
     fn subject(self, name: &str, about: &str, minutes: i64) -> Subject {
-        let course =
-            Course { layout: self.layout, happenings: self.happenings, length: Span::from_min(minutes) };
-        Subject::of_course(name, about, course, Span::ZERO)
+        let scenario_run =
+            ScenarioRun { layout: self.layout, happenings: self.happenings, length: Span::from_min(minutes) };
+        Subject::of_run(name, about, scenario_run, Span::ZERO)
     }
 }
 
@@ -246,7 +246,7 @@ pub fn scenarios() -> Result<Vec<Subject>, Refusal> {
 pub fn seeds(seeds: impl IntoIterator<Item = u64>) -> Vec<Subject> {
     let about = "Three hours of random faults on 30 machines, and two hours to mend them.";
     let subject = |seed| {
-        Subject::of_course(&format!("seed {seed}"), about, Course::random(seed, Rate::default()), AFTER)
+        Subject::of_run(&format!("seed {seed}"), about, ScenarioRun::random(seed, Rate::default()), AFTER)
     };
     seeds.into_iter().map(subject).collect()
 }

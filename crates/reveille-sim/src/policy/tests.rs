@@ -17,7 +17,7 @@ use super::flight::{Flight, FlightView, ServerSeen};
 use super::healer::Healer;
 use super::karpenter::Karpenter;
 use super::mhc::Mhc;
-use super::sight::{MachineSeen, NodeSeen, Standing};
+use super::observations::{MachineSeen, NodeSeen, Presence};
 use crate::world::layout::{GROUP, GROUP_NAME, pod_net};
 
 const NOW: Time = Time::from_ms(1_772_438_400_000);
@@ -276,17 +276,17 @@ mod machine_health_check {
         let mut mhc = Mhc::default();
         let failed = [MachineSeen { failed: true, ..machine("a") }];
         let nodes = [node("a", Ready::Unknown, s_ago(9))];
-        let mut pass = |standing| {
-            let standing = BTreeMap::from([(id("a"), standing)]);
-            let machines: &[MachineSeen] = if standing[&id("a")] == Standing::Gone { &[] } else { &failed };
-            mhc.pass(NOW, machines, Some(&nodes), &standing)
+        let mut pass = |presence| {
+            let presence = BTreeMap::from([(id("a"), presence)]);
+            let machines: &[MachineSeen] = if presence[&id("a")] == Presence::Gone { &[] } else { &failed };
+            mhc.pass(NOW, machines, Some(&nodes), &presence)
         };
-        assert_eq!(pass(Standing::There), [Deed::Delete(id("a"))]);
-        assert_eq!(pass(Standing::There), [Deed::Delete(id("a"))]);
-        assert_eq!(pass(Standing::Leaving), []);
-        assert_eq!(pass(Standing::Unknown), []);
-        assert_eq!(pass(Standing::Gone), [Deed::DeleteNode("a".into(), "uid-a".into())]);
-        assert_eq!(pass(Standing::Gone), []);
+        assert_eq!(pass(Presence::There), [Deed::Delete(id("a"))]);
+        assert_eq!(pass(Presence::There), [Deed::Delete(id("a"))]);
+        assert_eq!(pass(Presence::Leaving), []);
+        assert_eq!(pass(Presence::Unknown), []);
+        assert_eq!(pass(Presence::Gone), [Deed::DeleteNode("a".into(), "uid-a".into())]);
+        assert_eq!(pass(Presence::Gone), []);
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use reveille_core::model::time::{Span, Time};
 use reveille_rancher::model::CustomConfig;
-use reveille_rancher::repair::sight::PodKind;
+use reveille_rancher::repair::observation::PodKind;
 
 use super::world::{World, pod};
 use crate::rng::Rng;
@@ -27,7 +27,7 @@ pub struct Happening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Something in the world, for so long.
-    World(Strike, Span),
+    World(WorldFault, Span),
     /// Something to the process, at its next effect or act.
     Process(Mishap),
 }
@@ -35,7 +35,7 @@ pub enum Fault {
 /// Something in the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is explained in the table")]
-pub enum Strike {
+pub enum WorldFault {
     SyncerDown,
     SyncerTwice,
     HooksLate,
@@ -93,7 +93,7 @@ pub struct Entry {
     draw: fn(&mut Rng) -> Fault,
 }
 
-fn spell(rng: &mut Rng, inject: Strike, longest: Span) -> Fault {
+fn spell(rng: &mut Rng, inject: WorldFault, longest: Span) -> Fault {
     Fault::World(inject, rng.span(Span::from_s(5), longest))
 }
 
@@ -105,29 +105,29 @@ macro_rules! catalog {
 }
 
 catalog! {
-    "syncer-down" 3 "Rancher's syncer does nothing for a while" |rng| spell(rng, Strike::SyncerDown, Span::from_min(8));
-    "syncer-twice" 2 "two syncers run, and each mirrors a Node that has no record" |rng| spell(rng, Strike::SyncerTwice, Span::from_min(8));
-    "hooks-late" 3 "what a record's finalizer waits for is not done for a while" |rng| spell(rng, Strike::HooksLate, Span::from_min(12));
-    "planner-late" 3 "a host that has its parts gets no plan for a while" |rng| spell(rng, Strike::PlannerLate, Span::from_min(14));
-    "records-stale" 3 "lists of records are seconds old" |rng| spell(rng, Strike::RecordsStale, Span::from_s(20));
-    "record-garbled" 2 "a record cannot be decoded" |rng| spell(rng, Strike::RecordGarbled, Span::from_min(3));
-    "nodes-empty" 3 "the list of Nodes is empty, with 200" |rng| spell(rng, Strike::NodesEmpty, Span::from_min(3));
-    "pods-unread" 2 "pods cannot be read" |rng| spell(rng, Strike::PodsUnread, Span::from_min(3));
-    "api-away" 4 "a look sees nothing" |rng| spell(rng, Strike::ApiAway, Span::from_min(3));
-    "cluster-busy" 4 "another client's change keeps the cluster busy" |rng| spell(rng, Strike::ClusterBusy, Span::from_min(4));
-    "etcd-replaced" 1 "the next change would replace etcd's members" |_| Fault::World(Strike::EtcdReplaced, Span::ZERO);
-    "sibling-silent" 3 "the other machines of its roles are not Ready" |rng| spell(rng, Strike::SiblingSilent, Span::from_min(5));
-    "member-sick" 2 "another member of etcd is not well" |_| Fault::World(Strike::MemberSick, Span::ZERO);
-    "member-gone" 1 "another member of etcd is gone" |_| Fault::World(Strike::MemberGone, Span::ZERO);
-    "snapshot-old" 1 "no snapshot of etcd is made any more" |_| Fault::World(Strike::SnapshotOld, Span::ZERO);
-    "pod-arrives" 2 "a pod that no controller would make again comes to the Node" |_| Fault::World(Strike::PodArrives, Span::ZERO);
-    "paused" 3 "a person pauses the roster" |rng| spell(rng, Strike::Paused, Span::from_min(4));
-    "person-touches" 6 "an operator writes the records, and nothing that is read changes" |_| Fault::World(Strike::PersonTouches, Span::ZERO);
-    "person-edits" 2 "a person writes one of both parts by hand" |_| Fault::World(Strike::PersonEdits, Span::ZERO);
-    "person-takes-out" 2 "a person takes both parts out" |_| Fault::World(Strike::PersonTakesOut, Span::ZERO);
-    "person-deletes-record" 3 "a person deletes the record, whatever its Node does" |_| Fault::World(Strike::PersonDeletesRecord, Span::ZERO);
-    "person-deletes-node" 2 "a person deletes the Node" |_| Fault::World(Strike::PersonDeletesNode, Span::ZERO);
-    "node-returns" 4 "the kubelet is started, and makes its Node if there is none" |_| Fault::World(Strike::NodeReturns, Span::ZERO);
+    "syncer-down" 3 "Rancher's syncer does nothing for a while" |rng| spell(rng, WorldFault::SyncerDown, Span::from_min(8));
+    "syncer-twice" 2 "two syncers run, and each mirrors a Node that has no record" |rng| spell(rng, WorldFault::SyncerTwice, Span::from_min(8));
+    "hooks-late" 3 "what a record's finalizer waits for is not done for a while" |rng| spell(rng, WorldFault::HooksLate, Span::from_min(12));
+    "planner-late" 3 "a host that has its parts gets no plan for a while" |rng| spell(rng, WorldFault::PlannerLate, Span::from_min(14));
+    "records-stale" 3 "lists of records are seconds old" |rng| spell(rng, WorldFault::RecordsStale, Span::from_s(20));
+    "record-garbled" 2 "a record cannot be decoded" |rng| spell(rng, WorldFault::RecordGarbled, Span::from_min(3));
+    "nodes-empty" 3 "the list of Nodes is empty, with 200" |rng| spell(rng, WorldFault::NodesEmpty, Span::from_min(3));
+    "pods-unread" 2 "pods cannot be read" |rng| spell(rng, WorldFault::PodsUnread, Span::from_min(3));
+    "api-away" 4 "a look sees nothing" |rng| spell(rng, WorldFault::ApiAway, Span::from_min(3));
+    "cluster-busy" 4 "another client's change keeps the cluster busy" |rng| spell(rng, WorldFault::ClusterBusy, Span::from_min(4));
+    "etcd-replaced" 1 "the next change would replace etcd's members" |_| Fault::World(WorldFault::EtcdReplaced, Span::ZERO);
+    "sibling-silent" 3 "the other machines of its roles are not Ready" |rng| spell(rng, WorldFault::SiblingSilent, Span::from_min(5));
+    "member-sick" 2 "another member of etcd is not well" |_| Fault::World(WorldFault::MemberSick, Span::ZERO);
+    "member-gone" 1 "another member of etcd is gone" |_| Fault::World(WorldFault::MemberGone, Span::ZERO);
+    "snapshot-old" 1 "no snapshot of etcd is made any more" |_| Fault::World(WorldFault::SnapshotOld, Span::ZERO);
+    "pod-arrives" 2 "a pod that no controller would make again comes to the Node" |_| Fault::World(WorldFault::PodArrives, Span::ZERO);
+    "paused" 3 "a person pauses the roster" |rng| spell(rng, WorldFault::Paused, Span::from_min(4));
+    "person-touches" 6 "an operator writes the records, and nothing that is read changes" |_| Fault::World(WorldFault::PersonTouches, Span::ZERO);
+    "person-edits" 2 "a person writes one of both parts by hand" |_| Fault::World(WorldFault::PersonEdits, Span::ZERO);
+    "person-takes-out" 2 "a person takes both parts out" |_| Fault::World(WorldFault::PersonTakesOut, Span::ZERO);
+    "person-deletes-record" 3 "a person deletes the record, whatever its Node does" |_| Fault::World(WorldFault::PersonDeletesRecord, Span::ZERO);
+    "person-deletes-node" 2 "a person deletes the Node" |_| Fault::World(WorldFault::PersonDeletesNode, Span::ZERO);
+    "node-returns" 4 "the kubelet is started, and makes its Node if there is none" |_| Fault::World(WorldFault::NodeReturns, Span::ZERO);
     "crash-before" 6 "our process dies before an effect" |rng| Fault::Process(Mishap::CrashBefore(rng.below(12) as u32));
     "crash-after" 6 "our process dies after an effect, before it hears of it" |rng| Fault::Process(Mishap::CrashAfter(rng.below(12) as u32));
     "act-fails" 4 "a call fails" |_| Fault::Process(Mishap::ActFails);
@@ -160,7 +160,7 @@ pub(super) fn draw(rng: &mut Rng, length: Span, only: &[String]) -> Result<Vec<H
     let entries: Vec<&Entry> = CATALOG.iter().filter(is_on).collect();
     let sum: u64 = entries.iter().map(|entry| u64::from(entry.rate)).sum();
     let mut happenings = Vec::new();
-    // Every fifth course is calm, and shows what circumstances alone do.
+    // Every fifth run is calm, and shows what circumstances alone do.
     let every =
         if rng.chance(20) { return Ok(happenings) } else { rng.span(Span::from_s(20), Span::from_min(6)) };
     let mut after = rng.span(Span::ZERO, every);
@@ -181,74 +181,74 @@ pub(super) fn draw(rng: &mut Rng, length: Span, only: &[String]) -> Result<Vec<H
 
 impl World {
     /// It happens now.
-    pub fn inject(&mut self, now: Time, inject: Strike, lasts: Span) {
+    pub fn inject(&mut self, now: Time, inject: WorldFault, lasts: Span) {
         let until = now + lasts;
         match inject {
-            Strike::SyncerDown => self.spells.syncer_down = until,
-            Strike::SyncerTwice => self.spells.syncer_twice = until,
-            Strike::HooksLate => self.spells.hooks_late = until,
-            Strike::PlannerLate => self.spells.planner_late = until,
-            Strike::RecordsStale => {
+            WorldFault::SyncerDown => self.spells.syncer_down = until,
+            WorldFault::SyncerTwice => self.spells.syncer_twice = until,
+            WorldFault::HooksLate => self.spells.hooks_late = until,
+            WorldFault::PlannerLate => self.spells.planner_late = until,
+            WorldFault::RecordsStale => {
                 self.spells.records_stale = until;
                 self.stale = Some(self.records.clone());
             }
-            Strike::RecordGarbled => self.spells.garbled = until,
-            Strike::NodesEmpty => self.spells.nodes_empty = until,
-            Strike::PodsUnread => self.spells.pods_unread = until,
-            Strike::ApiAway => self.spells.api_away = until,
-            Strike::ClusterBusy => self.spells.cluster_busy = until,
-            Strike::EtcdReplaced => self.replaces_etcd = true,
-            Strike::SiblingSilent => self.spells.sibling_silent = until,
-            Strike::MemberSick => {
+            WorldFault::RecordGarbled => self.spells.garbled = until,
+            WorldFault::NodesEmpty => self.spells.nodes_empty = until,
+            WorldFault::PodsUnread => self.spells.pods_unread = until,
+            WorldFault::ApiAway => self.spells.api_away = until,
+            WorldFault::ClusterBusy => self.spells.cluster_busy = until,
+            WorldFault::EtcdReplaced => self.replaces_etcd = true,
+            WorldFault::SiblingSilent => self.spells.sibling_silent = until,
+            WorldFault::MemberSick => {
                 if let Some(member) = self.members.iter_mut().flatten().next() {
                     member.healthy = false;
                 }
             }
-            Strike::MemberGone => {
+            WorldFault::MemberGone => {
                 if let Some(members) = &mut self.members {
                     members.retain(|member| member.id != "1");
                 }
             }
-            Strike::SnapshotOld => self.snapshot_age = Some(Span::from_min(25 * 60)),
-            Strike::PodArrives => {
+            WorldFault::SnapshotOld => self.snapshot_age = Some(Span::from_min(25 * 60)),
+            WorldFault::PodArrives => {
                 self.pods.iter_mut().for_each(|pods| pods.push(pod("by-hand", PodKind::Unmanaged)));
             }
-            Strike::Paused => self.spells.paused = until,
+            WorldFault::Paused => self.spells.paused = until,
             _ => self.by_a_client(inject),
         }
     }
 
     /// A person, or a kubelet.
-    fn by_a_client(&mut self, inject: Strike) {
+    fn by_a_client(&mut self, inject: WorldFault) {
         self.version += 1;
         let version = self.version.to_string();
         match inject {
-            Strike::PersonTouches => {
+            WorldFault::PersonTouches => {
                 self.records.values_mut().for_each(|record| record.revision.clone_from(&version));
             }
-            Strike::PersonEdits => {
+            WorldFault::PersonEdits => {
                 if let Some(record) = self.its_record() {
                     let address = "192.0.2.7".to_owned();
                     record.custom_config = Some(CustomConfig { address, internal_address: String::new() });
                     record.revision = version;
                 }
             }
-            Strike::PersonTakesOut => {
+            WorldFault::PersonTakesOut => {
                 if let Some(record) = self.its_record() {
                     (record.custom_config, record.rke_node) = (None, None);
                     record.revision = version;
                 }
             }
-            Strike::PersonDeletesRecord => {
+            WorldFault::PersonDeletesRecord => {
                 if let Some(record) = self.its_record() {
                     record.deleting = super::world::stamped();
                     record.revision = version;
                 }
             }
-            Strike::PersonDeletesNode => {
+            WorldFault::PersonDeletesNode => {
                 self.nodes.remove(&reveille_core::model::id::NodeName::from(super::world::SUBJECT));
             }
-            Strike::NodeReturns => self.start_kubelet(),
+            WorldFault::NodeReturns => self.start_kubelet(),
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use reveille_core::model::time::Span;
 use reveille_rancher::model::{Condition, CustomConfig, Host, Kind, Record, Role};
-use reveille_rancher::repair::sight::PodKind;
+use reveille_rancher::repair::observation::PodKind;
 
 use super::world::{ADDRESS, World, addresses, mirror, pod};
 

@@ -2,31 +2,31 @@
 //!
 //! ```text
 //!  seed ─▶ Plan: a cluster with its circumstances, what will happen to it and to the process
-//!            └─▶ Course: Escalation ── effects ─▶ World ── events ─▶ Escalation …      Witness and truth after every step
+//!            └─▶ Run: Escalation ── effects ─▶ World ── events ─▶ Escalation …   InvariantChecker and truth after every step
 //! ```
 //!
 //! The escalation is the one of `reveille rancher evict` and `mend`. The world does what Rancher's controllers do
 //! ([`controllers`]), lies as far as a list can lie, and knows what is true. A [`Plan`] is plain data: the same plan is the
-//! same course, byte for byte, and a happening can be left out of it.
+//! same run, byte for byte, and a happening can be left out of it.
 //!
 //! It is a world of its own beside [`crate::world`], because a person orders each repair by hand: no engine, no clouds.
 
 mod controllers;
-pub mod course;
 pub mod fault;
 pub mod layout;
+pub mod run;
 pub mod world;
 
 use reveille_core::model::time::Span;
 use reveille_rancher::repair::{End, Path};
 
 use crate::rng::{Rng, Stream};
-use course::Course;
 use fault::{Happening, UnknownFault};
 use layout::Circumstance;
+use run::Run;
 use world::World;
 
-/// A course before it is played.
+/// A run before it is played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The way.
@@ -42,7 +42,7 @@ pub struct Plan {
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// Whose rule: `witness`, `truth`, `liveness`.
+    /// Whose rule: `invariant checker`, `truth`, `liveness`.
     pub by: &'static str,
     /// Which.
     pub what: String,
@@ -50,7 +50,7 @@ pub struct Breach {
     pub story: String,
 }
 
-/// How a course went.
+/// How a run went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The first rule that was broken.
@@ -94,6 +94,6 @@ impl Plan {
         for circumstance in &self.circumstances {
             circumstance.apply(&mut world);
         }
-        Course::random(world, self.happenings.clone()).outcome()
+        Run::random(world, self.happenings.clone()).outcome()
     }
 }

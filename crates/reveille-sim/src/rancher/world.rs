@@ -12,7 +12,7 @@ use reveille_rancher::model::{
     Address, Cluster, ClusterId, Condition, CustomConfig, Host, Kind, Node, Record, RecordName, RkeNode,
     Role, Sample,
 };
-use reveille_rancher::repair::sight::{Member, Pod, PodKind, PodRef, Sight};
+use reveille_rancher::repair::observation::{Member, Observation, Pod, PodKind, PodRef};
 use reveille_rancher::repair::{Act, Order, Outcome, Path};
 use reveille_rancher::stamp::ServerTime;
 
@@ -268,7 +268,7 @@ impl World {
     }
 
     /// What is so.
-    pub fn sight(&self) -> Sight {
+    pub fn observation(&self) -> Observation {
         let sample = Sample {
             cluster: self.cluster.clone(),
             server_now: stamped(),
@@ -277,7 +277,7 @@ impl World {
             nodes: Some(self.nodes.clone()),
             ..Sample::default()
         };
-        Sight {
+        Observation {
             sample,
             pods: self.pods.clone(),
             volumes: Some(self.volumes.clone()),
@@ -296,26 +296,26 @@ impl World {
     ///
     /// # Errors
     /// When nothing can be read.
-    pub fn look(&self) -> Result<Sight, String> {
+    pub fn look(&self) -> Result<Observation, String> {
         let spells = &self.spells;
         if self.lasts(spells.api_away) {
             return Err("the API server is away".to_owned());
         }
-        let mut sight = self.sight();
+        let mut observation = self.observation();
         if let Some(records) = self.stale.clone().filter(|_| self.lasts(spells.records_stale)) {
-            sight.sample.records = Some(records);
+            observation.sample.records = Some(records);
         }
         if self.lasts(spells.nodes_empty) {
-            sight.sample.nodes = Some(BTreeMap::new());
+            observation.sample.nodes = Some(BTreeMap::new());
         }
         if self.lasts(spells.pods_unread) {
-            sight.pods = None;
+            observation.pods = None;
         }
         if self.lasts(spells.paused) {
-            sight.hands_off = Some("paused by ann: looking".to_owned());
+            observation.hands_off = Some("paused by ann: looking".to_owned());
         }
-        sight.sample.garbled += usize::from(self.lasts(spells.garbled));
-        Ok(sight)
+        observation.sample.garbled += usize::from(self.lasts(spells.garbled));
+        Ok(observation)
     }
 
     /// Carries an act out, as the API servers would.

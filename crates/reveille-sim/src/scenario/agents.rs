@@ -9,7 +9,7 @@ use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::time::Span;
 
 use crate::world::World;
-use crate::world::agents::mouths::Way;
+use crate::world::agents::reports::Way;
 use crate::world::agents::{Cut, Oddity, Whom};
 use crate::world::kubelet_credentials::KubeletCredentials;
 

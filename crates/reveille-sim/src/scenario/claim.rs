@@ -1,7 +1,7 @@
 //! Claims: whether one holds now, and what is true instead.
 
 use reveille_core::decide::{self, Decision, Next};
-use reveille_core::diagnose::standing::Standing;
+use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::effect::Call;
 use reveille_core::event::PauseScope;
 use reveille_core::model::cause::Cause;
@@ -174,17 +174,17 @@ impl Claim {
             Self::Cordoned(_) => machine().is_some_and(|machine| machine.cordoned),
             Self::Called(kind, _) => scene.called(kind, id),
             Self::Absent(_, kind) => {
-                matches!(scene.standing(id), Some(Standing::Absent(absence)) if absence.kind == *kind)
+                matches!(scene.machine_state(id), Some(MachineState::Absent(absence)) if absence.kind == *kind)
             }
-            Self::Present(_) => matches!(scene.standing(id), Some(Standing::Answers)),
-            Self::Excused(_, text) => match scene.standing(id) {
-                Some(standing @ (Standing::Excused(_) | Standing::Starting(_))) => {
-                    standing.to_string().contains(text.as_str())
+            Self::Present(_) => matches!(scene.machine_state(id), Some(MachineState::Answers)),
+            Self::Excused(_, text) => match scene.machine_state(id) {
+                Some(machine_state @ (MachineState::Excused(_) | MachineState::Starting(_))) => {
+                    machine_state.to_string().contains(text.as_str())
                 }
                 _ => false,
             },
-            Self::CannotTell(_, text) => match scene.standing(id) {
-                Some(Standing::CannotTell(why)) => why.to_string().contains(text.as_str()),
+            Self::CannotTell(_, text) => match scene.machine_state(id) {
+                Some(MachineState::CannotTell(why)) => why.to_string().contains(text.as_str()),
                 _ => false,
             },
             Self::Open(kind, _) => scene.cases(id).any(|case| case.incident.key.kind == *kind),
@@ -205,9 +205,11 @@ impl Claim {
             }),
             Self::Held(_, text) => scene.decisions(id).any(|decision| {
                 let stopped = matches!(decision.next, Next::Held { .. } | Next::Ask(_));
-                let holds = decision.held.iter().flat_map(|(_, holds)| holds);
+                let blockers = decision.held.iter().flat_map(|(_, blockers)| blockers);
                 stopped
-                    && holds.map(|hold| scene.cast.plain(&hold.to_string())).any(|hold| hold.contains(text))
+                    && blockers
+                        .map(|blocker| scene.cast.plain(&blocker.to_string()))
+                        .any(|blocker| blocker.contains(text))
             }),
             Self::Next(_, text) => scene.decisions(id).any(|decision| scene.next(&decision).contains(text)),
             Self::Asked(_, text) => scene
@@ -309,14 +311,14 @@ impl Claim {
                 scene.kept,
             ),
             Self::Absent(..) | Self::Present(_) | Self::Excused(..) | Self::CannotTell(..) => {
-                match scene.standing(id) {
+                match scene.machine_state(id) {
                     None => format!("Reveille does not know {name}"),
-                    Some(Standing::Answers) => format!("{name} counts as present"),
-                    Some(standing @ (Standing::Excused(_) | Standing::Starting(_))) => {
-                        format!("{name} is excused: {standing}")
+                    Some(MachineState::Answers) => format!("{name} counts as present"),
+                    Some(machine_state @ (MachineState::Excused(_) | MachineState::Starting(_))) => {
+                        format!("{name} is excused: {machine_state}")
                     }
-                    Some(Standing::CannotTell(why)) => format!("the state of {name} is unknown: {why}"),
-                    Some(Standing::Absent(absence)) => format!("{name} is absent as {}", absence.kind),
+                    Some(MachineState::CannotTell(why)) => format!("the state of {name} is unknown: {why}"),
+                    Some(MachineState::Absent(absence)) => format!("{name} is absent as {}", absence.kind),
                 }
             }
             Self::Agent(_, claim) => claim.tell(&scene, name, id),
@@ -330,8 +332,8 @@ fn of(incident: &Incident, id: &InstanceId) -> bool {
 }
 
 impl<'a> Scene<'a> {
-    fn standing(&self, id: &InstanceId) -> Option<Standing> {
-        self.drive.state().standing(&MachineKey::Instance(CLOUD.into(), id.clone()))
+    fn machine_state(&self, id: &InstanceId) -> Option<MachineState> {
+        self.drive.state().machine_state(&MachineKey::Instance(CLOUD.into(), id.clone()))
     }
 
     fn trust(&self, cloud: bool) -> Trust {
@@ -410,8 +412,8 @@ impl<'a> Scene<'a> {
         let open = self.cases(id).map(|case| {
             let decision = decide::decide(&context, case);
             let cause = case.incident.cause();
-            let held = decision.held.iter().flat_map(|(_, holds)| holds);
-            let held: Vec<String> = held.map(|hold| self.cast.plain(&hold.to_string())).collect();
+            let held = decision.held.iter().flat_map(|(_, blockers)| blockers);
+            let held: Vec<String> = held.map(|blocker| self.cast.plain(&blocker.to_string())).collect();
             let held =
                 if held.is_empty() { String::new() } else { format!("; held back: {}", held.join("; ")) };
             format!(

@@ -163,7 +163,7 @@ impl<'a> Play<'a> {
         let drive =
             if scenario.acting { Drive::new(&scenario.layout) } else { Drive::observing(&scenario.layout) };
         let drive = match &scenario.file.written {
-            Some(written) => drive.with_caution(written.clone()),
+            Some(written) => drive.with_ownership_check(written.clone()),
             None => drive,
         };
         let mut play = Self {

@@ -330,18 +330,16 @@ impl Timeline {
             let who = cast.plain(&case.incident.key.subject.to_string());
             match &decision.next {
                 Next::Held { .. } => {
-                    for (repair_step, hold) in decision
-                        .held
-                        .iter()
-                        .flat_map(|(repair_step, holds)| holds.iter().map(move |hold| (repair_step, hold)))
-                    {
+                    for (repair_step, blocker) in decision.held.iter().flat_map(|(repair_step, blockers)| {
+                        blockers.iter().map(move |blocker| (repair_step, blocker))
+                    }) {
                         // A count or a time that runs is the same reason.
-                        let kind = format!("{repair_step:?} {:?}", std::mem::discriminant(hold));
+                        let kind = format!("{repair_step:?} {:?}", std::mem::discriminant(blocker));
                         if self.told.insert((who.clone(), kind)) {
                             let text = format!(
                                 "holds back \"{}\": {}",
                                 repair_step.says(),
-                                cast.plain(&hold.to_string())
+                                cast.plain(&blocker.to_string())
                             );
                             self.push(now, Side::Reveille, &who, &text);
                         }

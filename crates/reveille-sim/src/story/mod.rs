@@ -18,7 +18,7 @@ mod script;
 mod summary;
 
 use reveille_core::effect::Effect;
-use reveille_core::engine::invariants::Witnessed;
+use reveille_core::engine::invariants::SeenEffects;
 use reveille_core::event::Event;
 use reveille_core::model::id::Fence;
 use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
@@ -46,7 +46,7 @@ pub struct Demo {
     last: Time,
     people: Rng,
     happened: Vec<Told>,
-    witnessed: Witnessed,
+    seen_effects: SeenEffects,
     watched: summary::Watched,
 }
 
@@ -86,7 +86,7 @@ impl Demo {
             last: layout.start,
             people: Rng::new(seed, Stream::People),
             happened: Vec::new(),
-            witnessed: Witnessed::default(),
+            seen_effects: SeenEffects::default(),
             watched: summary::Watched::default(),
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use reveille_core::decide::{self, Next};
-use reveille_core::diagnose::standing::Standing;
+use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::effect::Effect;
 use reveille_core::engine::{State, invariants};
 use reveille_core::event::Event;
@@ -94,27 +94,27 @@ impl Summary {
 /// What was seen so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watched {
-    holds: Vec<(Held, Option<Blocker>)>,
+    blockers: Vec<(Held, Option<Blocker>)>,
     violations: Vec<String>,
 }
 
 impl Watched {
-    fn hold(&mut self, at: Time, label: &Arc<str>, hold: &Blocker) {
-        let kind = std::mem::discriminant(hold);
-        let known = self.holds.iter().any(|(held, of)| {
+    fn note_blocker(&mut self, at: Time, label: &Arc<str>, blocker: &Blocker) {
+        let kind = std::mem::discriminant(blocker);
+        let known = self.blockers.iter().any(|(held, of)| {
             held.label == *label && of.as_ref().is_some_and(|of| std::mem::discriminant(of) == kind)
         });
         if !known {
-            let held = Held { at, label: label.clone(), why: hold.to_string() };
-            self.holds.push((held, Some(hold.clone())));
+            let held = Held { at, label: label.clone(), why: blocker.to_string() };
+            self.blockers.push((held, Some(blocker.clone())));
         }
     }
 
     fn doubt(&mut self, at: Time, label: &str, why: &str) {
         let known =
-            self.holds.iter().any(|(held, of)| of.is_none() && &*held.label == label && held.why == why);
+            self.blockers.iter().any(|(held, of)| of.is_none() && &*held.label == label && held.why == why);
         if !known {
-            self.holds.push((Held { at, label: label.into(), why: why.to_owned() }, None));
+            self.blockers.push((Held { at, label: label.into(), why: why.to_owned() }, None));
         }
     }
 }
@@ -123,17 +123,17 @@ impl Demo {
     /// To be called after every step, before its effects are performed: checks the invariants and notes what is held.
     pub fn after_step(&mut self, state: &State, event: &Event, effects: &[Effect]) {
         if let Event::Recorded(id) = event {
-            self.witnessed.acknowledge(*id);
+            self.seen_effects.acknowledge(*id);
         }
-        if let Err(violation) = invariants::check(state, effects, &mut self.witnessed) {
+        if let Err(violation) = invariants::check(state, effects, &mut self.seen_effects) {
             self.watched.violations.push(violation.to_string());
         }
         let context = state.context();
         for case in context.cases.values() {
             let decision = decide::decide(&context, case);
             if let Next::Held { .. } = decision.next {
-                for hold in decision.held.iter().flat_map(|(_, holds)| holds) {
-                    self.watched.hold(self.now, &case.incident.label, hold);
+                for blocker in decision.held.iter().flat_map(|(_, blockers)| blockers) {
+                    self.watched.note_blocker(self.now, &case.incident.label, blocker);
                 }
             }
         }
@@ -155,10 +155,10 @@ impl Demo {
         let mut machines = 0;
         for (cloud, view) in context.clouds {
             for (id, seen) in view.instances.iter().filter(|(_, seen)| seen.pool().is_some()) {
-                let standing = state.standing(&MachineKey::Instance(cloud.clone(), id.clone()));
+                let machine_state = state.machine_state(&MachineKey::Instance(cloud.clone(), id.clone()));
                 let leaves = seen.instance.state.is_leaving() || seen.is_gone();
                 machines += usize::from(!leaves);
-                answer += usize::from(standing == Some(Standing::Answers) && !leaves);
+                answer += usize::from(machine_state == Some(MachineState::Answers) && !leaves);
             }
         }
         let closed = state.closed().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
@@ -172,7 +172,7 @@ impl Demo {
             happened: self.happened.clone(),
             wrong: wrong.map(|(incident, ended)| wrong_of(incident, ended)).collect(),
             done,
-            held: self.watched.holds.iter().map(|(held, _)| held.clone()).collect(),
+            held: self.watched.blockers.iter().map(|(held, _)| held.clone()).collect(),
             machines,
             answer,
             open: context.cases.len(),

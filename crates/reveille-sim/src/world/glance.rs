@@ -1,7 +1,7 @@
 //! What other programs than the engine read of the world: one answer at one moment, nothing pushed.
 //!
 //! ```text
-//!  policy::sight ─ nodes, servers, ports, groups ─▶ the truth, through the same Lies that the engine's senses pass
+//!  policy::observations ─ nodes, servers, ports, groups ─▶ the truth, through the same Lies that the engine's senses pass
 //! ```
 //!
 //! `None` is a read that failed; it is never a shorter list. Answers arrive at once: a model of another program is not

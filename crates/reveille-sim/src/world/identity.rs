@@ -46,7 +46,7 @@ impl World {
         match fault {
             Fault::Drained(..) => {
                 self.cordon(id);
-                self.plan(DRAIN, Task::Strike(Fault::NodeDeletedByPerson(id.clone())));
+                self.plan(DRAIN, Task::Inject(Fault::NodeDeletedByPerson(id.clone())));
             }
             Fault::Remade(..) => self.remake(id),
             Fault::MarksAway(..) => self.set_marks(id, false),

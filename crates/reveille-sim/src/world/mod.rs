@@ -22,19 +22,19 @@ mod calls;
 mod causes;
 mod cluster;
 mod console;
-mod ears;
 pub mod fault;
 mod glance;
 pub(crate) mod ground_truth;
-mod hands;
 mod hosting;
 mod identity;
 mod inject;
 mod judge;
 pub(crate) mod kubelet_credentials;
 pub mod layout;
+mod listener;
 mod network_faults;
 mod observations;
+mod operators;
 mod power;
 mod project;
 mod reach;
@@ -59,9 +59,9 @@ use reveille_core::model::time::{Span, Time};
 use crate::rng::{Rng, Stream};
 use access::Keystone;
 use cluster::Cluster;
-use ears::Ears;
 use fault::Fault;
 use layout::{CLOUD, FirstReads, Layout};
+use listener::Listener;
 use network_faults::NetworkFaults;
 use observations::{Lies, Listings, Watch};
 use project::Project;
@@ -119,11 +119,11 @@ pub struct World {
     delays: Rng,
     lies: Lies,
     network_faults: NetworkFaults,
-    hands: hands::Hands,
+    operators: operators::Operators,
     watch: Watch,
     listings: BTreeMap<CloudName, Listings>,
-    /// The ears of the process that led before, while it lives.
-    before: Option<Ears>,
+    /// The listener of the process that led before, while it lives.
+    before: Option<Listener>,
     /// The process that listens now; no process receives the answers to requests of an earlier one.
     session: u64,
     fence: Fence,
@@ -170,7 +170,7 @@ struct CloudController {
 /// Something that waits for its time.
 #[derive(Clone, Debug)]
 enum Task {
-    Strike(Fault),
+    Inject(Fault),
     Mend(Fault),
     Poll(u64, CloudName),
     Beat(u64),
@@ -200,7 +200,7 @@ enum Task {
     Belated(u64, IntentId, Call),
     Agent(InstanceId, u64, agents::AgentTask),
     Reconnect(InstanceId),
-    MendWay(InstanceId, agents::mouths::Way),
+    MendWay(InstanceId, agents::reports::Way),
     Provider(InstanceId, hosting::Step),
     Groups,
 }
@@ -252,7 +252,7 @@ impl World {
             delays: Rng::new(layout.seed, Stream::Delays),
             lies: Lies::default(),
             network_faults: NetworkFaults::default(),
-            hands: hands::Hands::default(),
+            operators: operators::Operators::default(),
             watch: Watch::default(),
             listings: BTreeMap::new(),
             before: None,
@@ -373,7 +373,7 @@ impl World {
     /// This fault strikes then.
     pub fn schedule(&mut self, at: Time, fault: Fault) {
         self.put += 1;
-        self.agenda.insert((at.max(self.now), self.put), Box::new(Task::Strike(fault)));
+        self.agenda.insert((at.max(self.now), self.put), Box::new(Task::Inject(fault)));
     }
 
     /// A person restarts the machine's kubelet then.
@@ -389,7 +389,7 @@ impl World {
 
     fn run(&mut self, task: Task) {
         match task {
-            Task::Strike(fault) => self.inject(fault),
+            Task::Inject(fault) => self.inject(fault),
             Task::Mend(fault) => self.mend(&fault),
             Task::GoesOn(id) => self.goes_on(&id),
             Task::Poll(session, cloud) => self.poll(session, cloud),

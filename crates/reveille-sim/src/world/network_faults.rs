@@ -354,7 +354,7 @@ impl World {
                 _ => None,
             })
             .collect();
-        self.agenda.retain(|_, task| !matches!(**task, Task::Strike(_) | Task::Mend(_)));
+        self.agenda.retain(|_, task| !matches!(**task, Task::Inject(_) | Task::Mend(_)));
         for fault in running {
             self.mend(&fault);
         }

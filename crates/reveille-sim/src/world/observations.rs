@@ -363,9 +363,9 @@ impl World {
 
     fn answer(&self, look: &Look) -> Result<Answer, ReadError> {
         match look {
-            Look::Testimony(cloud, id, hearing) => {
+            Look::LogEvidence(cloud, id, evidence_query) => {
                 let console = self.answer(&Look::Console(cloud.clone(), id.clone()));
-                return judge().weigh(hearing, console, self.said_of(id, hearing));
+                return judge().weigh(evidence_query, console, self.said_of(id, evidence_query));
             }
             Look::Node(_) | Look::NodeEvents(_) if self.lies.api_silent => {
                 return Err(self.api_error());
@@ -399,7 +399,7 @@ impl World {
             },
             Look::Console(_, id) => Ok(self.console(id)),
             Look::Actions(_, id) => Ok(Answer::Actions(self.told_actions(id))),
-            Look::Testimony(..) | Look::Node(_) | Look::NodeEvents(_) => Err(self.api_error()),
+            Look::LogEvidence(..) | Look::Node(_) | Look::NodeEvents(_) => Err(self.api_error()),
         }
     }
 

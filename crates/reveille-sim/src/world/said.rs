@@ -7,19 +7,23 @@ use std::sync::Arc;
 
 use reveille_core::effect::ReadError;
 use reveille_core::event::Answer;
-use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said};
 use reveille_core::model::id::InstanceId;
+use reveille_core::model::log_evidence::{CertificateRequest, EvidenceQuery, RequestState, Said};
 use reveille_core::model::node::Node;
 
 use super::World;
 use super::vm::Trouble;
 
 impl World {
-    pub(super) fn said_of(&self, id: &InstanceId, hearing: &Hearing) -> Result<Answer, ReadError> {
+    pub(super) fn said_of(
+        &self,
+        id: &InstanceId,
+        evidence_query: &EvidenceQuery,
+    ) -> Result<Answer, ReadError> {
         if self.lies.api_silent {
             return Err(self.api_error());
         }
-        let name = hearing.node.as_ref();
+        let name = evidence_query.node.as_ref();
         let node = name.and_then(|name| self.cluster.nodes.get(name)).filter(|_| !self.lies.nodes_empty);
         Ok(Answer::Said(Arc::new(Said {
             node: node.cloned(),

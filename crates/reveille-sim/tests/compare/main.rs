@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use reveille_core::model::time::Span;
-use reveille_sim::chaos::{Course, Happening, Rate};
+use reveille_sim::chaos::{Happening, Rate, ScenarioRun};
 use reveille_sim::policy::compare::{Comparison, Subject};
 use reveille_sim::policy::{Policy, report, set};
 use reveille_sim::world::World;
@@ -80,7 +80,7 @@ fn the_seeds_of_the_page_are_fresh() {
 #[test]
 fn a_comparison_is_the_same_every_time() {
     let rate = Rate { machines: 10, length: Span::from_min(40), ..Rate::default() };
-    let subject = Subject::of_course("twice", "", Course::random(5, rate), Span::from_min(20));
+    let subject = Subject::of_run("twice", "", ScenarioRun::random(5, rate), Span::from_min(20));
     assert_eq!(subject.compare(Policy::ALL), subject.compare(Policy::ALL));
 }
 
@@ -90,8 +90,8 @@ fn a_cure_that_does_not_hold_is_none() {
     let layout = Layout::fleet(7, 6);
     let machine = World::new(&layout).machines().into_iter().next().unwrap().id;
     let happenings = vec![(Span::from_min(4), Happening::Fault(Fault::GroupLost { machine, slips: true }))];
-    let course = Course { layout, happenings, length: Span::from_min(60) };
-    let score = Subject::of_course("slips", "", course, Span::ZERO).play(Policy::FlightControl);
+    let scenario_run = ScenarioRun { layout, happenings, length: Span::from_min(60) };
+    let score = Subject::of_run("slips", "", scenario_run, Span::ZERO).play(Policy::FlightControl);
     assert!(score.calls > 15, "{score:?}");
     assert_eq!((score.places, score.acts), (1, 0), "{score:?}");
     assert!(score.cured.len() <= 1, "{score:?}");

@@ -5,8 +5,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
+mod annotations;
 mod can_fail;
 mod library;
 mod page;
 mod refusals;
-mod wishes;

@@ -3,34 +3,34 @@
 use reveille_rancher::repair::aftermath::{Aftermath, aftermath};
 use reveille_rancher::repair::{Line, Path};
 
-use reveille_sim::rancher::course::Course;
+use reveille_sim::rancher::run::Run;
 use reveille_sim::rancher::world::World;
 
 /// The process ends after this many steps, and a person looks.
-fn after(world: World, steps: u32) -> (Course, Aftermath) {
-    let course = Course::cut_short(world, steps);
-    let sight = course.world.sight();
-    let told = aftermath(&course.world.order, course.book(), Some(&sight));
-    (course, told)
+fn after(world: World, steps: u32) -> (Run, Aftermath) {
+    let run = Run::cut_short(world, steps);
+    let observation = run.world.observation();
+    let told = aftermath(&run.world.order, run.journal(), Some(&observation));
+    (run, told)
 }
 
 #[test]
 fn operator_is_told_to_delete_a_record_only_after_its_node() {
     let mut stages = [0; 3];
     for steps in 1..200 {
-        let (course, told) = after(World::of(Path::Evict).with_etcd(), steps);
+        let (run, told) = after(World::of(Path::Evict).with_etcd(), steps);
         let (left, now) = (told.left.join("; "), told.now.join("; "));
-        let story = format!("{steps}: {now} | {left}\n{}", course.story());
-        let is_left = course.world.subject().is_none()
-            && course.world.its_records().iter().any(|record| record.deleting.is_none());
+        let story = format!("{steps}: {now} | {left}\n{}", run.story());
+        let is_left = run.world.subject().is_none()
+            && run.world.its_records().iter().any(|record| record.deleting.is_none());
         assert_eq!(left.contains("delete the record"), is_left, "{story}");
         assert_eq!(
             left.contains("uncordon"),
-            course.world.subject().is_some_and(|node| node.unschedulable),
+            run.world.subject().is_some_and(|node| node.unschedulable),
             "{story}"
         );
-        assert_eq!(now.contains("the Node w-3 is not there"), course.world.subject().is_none(), "{story}");
-        let is_half = course.world.subject().is_some() && course.world.members.as_ref().unwrap().len() == 2;
+        assert_eq!(now.contains("the Node w-3 is not there"), run.world.subject().is_none(), "{story}");
+        let is_half = run.world.subject().is_some() && run.world.members.as_ref().unwrap().len() == 2;
         assert_eq!(left.contains("member of etcd is out"), is_half, "{story}");
         stages[0] += usize::from(left.contains("uncordon"));
         stages[1] += usize::from(is_half);
@@ -43,19 +43,19 @@ fn operator_is_told_to_delete_a_record_only_after_its_node() {
 fn abandoned_repair_lists_each_step_with_its_end_or_as_open() {
     let mut undone = 0;
     for steps in 1..60 {
-        let (course, told) = after(World::of(Path::Mend), steps);
-        let intents = course.book().iter().filter(|line| matches!(line, Line::Intent { .. })).count();
+        let (run, told) = after(World::of(Path::Mend), steps);
+        let intents = run.journal().iter().filter(|line| matches!(line, Line::Intent { .. })).count();
         assert_eq!(told.steps.len(), intents);
         let open = told.steps.iter().filter(|step| step.ended.starts_with("may have been done")).count();
-        let ended = course.book().iter().filter(|line| matches!(line, Line::Ended { .. })).count();
-        assert_eq!(intents - ended, open, "{}", course.story());
+        let ended = run.journal().iter().filter(|line| matches!(line, Line::Ended { .. })).count();
+        assert_eq!(intents - ended, open, "{}", run.story());
         undone += open;
-        let is_written = course.world.its_records()[0].rke_node.is_some();
+        let is_written = run.world.its_records()[0].rke_node.is_some();
         assert_eq!(
             told.left.join("; ").contains("watch whether a plan comes"),
             is_written,
             "{}",
-            course.story()
+            run.story()
         );
     }
     assert!(undone > 0);
@@ -63,8 +63,8 @@ fn abandoned_repair_lists_each_step_with_its_end_or_as_open() {
 
 #[test]
 fn without_a_look_nothing_is_said_of_what_is_so() {
-    let (course, _) = after(World::of(Path::Evict), 60);
-    let told = aftermath(&course.world.order, course.book(), None);
+    let (run, _) = after(World::of(Path::Evict), 60);
+    let told = aftermath(&run.world.order, run.journal(), None);
     assert!(told.now.is_empty() && !told.steps.is_empty());
     assert!(told.left[0].contains("look at the Node"), "{:?}", told.left);
 }
@@ -74,7 +74,7 @@ fn a_machine_that_never_held_etcd_is_not_told_to_have_left_it() {
     let mut world = World::of(Path::Evict);
     world.members = World::of(Path::Evict).with_etcd().members.map(|members| members[..2].to_vec());
     for steps in 20..80 {
-        let (course, told) = after(world.clone(), steps);
-        assert!(!told.left.join("; ").contains("etcd"), "{told:?}\n{}", course.story());
+        let (run, told) = after(world.clone(), steps);
+        assert!(!told.left.join("; ").contains("etcd"), "{told:?}\n{}", run.story());
     }
 }

@@ -10,7 +10,7 @@ mod saboteurs;
 use reveille_core::model::time::Time;
 use reveille_rancher::repair::{Closing, End, Path};
 use reveille_sim::rancher::Plan;
-use reveille_sim::rancher::course::Course;
+use reveille_sim::rancher::run::Run;
 use reveille_sim::rancher::world::{SUBJECT, World};
 
 #[test]
@@ -25,13 +25,13 @@ fn record_deleted_before_its_node_returns_as_a_mirror() {
 #[test]
 fn both_ways_come_to_their_end_when_nothing_goes_wrong() {
     for (path, closing) in [(Path::Evict, Closing::HandedOver), (Path::Mend, Closing::Mended)] {
-        let course = Course::calm(World::of(path));
-        assert_eq!(course.ended, Some(End::Closed(closing)), "{}", course.story());
-        assert!(course.breach.is_none(), "{:?}", course.breach);
-        assert_eq!(course.world.mirrors_made, 0);
+        let run = Run::calm(World::of(path));
+        assert_eq!(run.ended, Some(End::Closed(closing)), "{}", run.story());
+        assert!(run.breach.is_none(), "{:?}", run.breach);
+        assert_eq!(run.world.mirrors_made, 0);
         match path {
-            Path::Evict => assert!(course.world.subject().is_none() && course.world.its_records().is_empty()),
-            Path::Mend => assert!(course.world.its_records()[0].rke_node.is_some()),
+            Path::Evict => assert!(run.world.subject().is_none() && run.world.its_records().is_empty()),
+            Path::Mend => assert!(run.world.its_records()[0].rke_node.is_some()),
         }
     }
 }
@@ -44,16 +44,16 @@ fn a_crash_at_each_step_neither_repeats_nor_loses_anything() {
         (World::of(Path::Mend), Closing::Mended),
     ];
     for (world, closing) in worlds {
-        let steps = Course::calm(world.clone()).steps;
+        let steps = Run::calm(world.clone()).steps;
         assert!(steps > 20, "{steps}");
         for at in 1..=steps {
             for after in [false, true] {
-                let course = Course::with_crash(world.clone(), at, after);
-                let told = || format!("{at} {after} {:?}\n{}", course.breach, course.story());
-                assert!(course.breach.is_none(), "{}", told());
-                assert_eq!(course.ended, Some(End::Closed(closing.clone())), "{}", told());
-                assert_eq!(course.world.mirrors_made, 0, "{}", told());
-                let left = course.world.members.as_ref().map_or(2, Vec::len);
+                let run = Run::with_crash(world.clone(), at, after);
+                let told = || format!("{at} {after} {:?}\n{}", run.breach, run.story());
+                assert!(run.breach.is_none(), "{}", told());
+                assert_eq!(run.ended, Some(End::Closed(closing.clone())), "{}", told());
+                assert_eq!(run.world.mirrors_made, 0, "{}", told());
+                let left = run.world.members.as_ref().map_or(2, Vec::len);
                 assert_eq!(left, 2, "{}", told());
             }
         }
@@ -61,7 +61,7 @@ fn a_crash_at_each_step_neither_repeats_nor_loses_anything() {
 }
 
 #[test]
-fn random_courses_break_no_rule_and_one_seed_is_one_course() {
+fn random_runs_break_no_rule_and_one_seed_is_one_run() {
     let (mut closed, mut stopped) = (0, 0);
     for seed in 0..1_500 {
         let plan = Plan::of(seed, &[]).unwrap();
@@ -85,9 +85,9 @@ fn edit_that_replaces_etcd_or_gets_no_plan_is_reverted() {
     for spoil in [|world: &mut World| world.replaces_etcd = true, |world: &mut World| world.plans = false] {
         let mut world = World::of(Path::Mend);
         spoil(&mut world);
-        let course = Course::calm(world);
-        assert_eq!(course.ended, Some(End::Closed(Closing::PutBack)), "{}", course.story());
-        let records = course.world.its_records();
+        let run = Run::calm(world);
+        assert_eq!(run.ended, Some(End::Closed(Closing::PutBack)), "{}", run.story());
+        let records = run.world.its_records();
         assert!(records[0].rke_node.is_none() && records[0].custom_config.is_none());
     }
 }
@@ -97,17 +97,17 @@ fn edit_is_not_reverted_while_the_cluster_still_works_on_it() {
     let mut world = World::of(Path::Mend);
     // Turns of three seconds: half an hour, and a plan has ten minutes.
     world.update_turns = 600;
-    let course = Course::calm(world);
-    assert_eq!(course.ended, Some(End::Closed(Closing::Mended)), "{}", course.story());
-    assert!(course.breach.is_none(), "{:?}", course.breach);
+    let run = Run::calm(world);
+    assert_eq!(run.ended, Some(End::Closed(Closing::Mended)), "{}", run.story());
+    assert!(run.breach.is_none(), "{:?}", run.breach);
 }
 
 #[test]
 fn returning_node_stops_the_repair_before_the_record_is_deleted() {
     let mut world = World::of(Path::Evict);
     world.kubelet_returns = true;
-    let course = Course::calm(world);
-    let Some(End::Stopped { why, changed: true }) = &course.ended else { panic!("{}", course.story()) };
+    let run = Run::calm(world);
+    let Some(End::Stopped { why, changed: true }) = &run.ended else { panic!("{}", run.story()) };
     assert!(why.contains("came back"), "{why}");
-    assert!(!course.story().contains("delete the record"), "{}", course.story());
+    assert!(!run.story().contains("delete the record"), "{}", run.story());
 }

@@ -1,28 +1,28 @@
-//! What stands against a repair, one by one; and that the witness sees what it is there to see.
+//! What stands against a repair, one by one; and that the invariant checker sees what it is there to see.
 
 use reveille_core::model::id::{NodeName, NodeUid};
 use reveille_core::model::roster::Limits;
 use reveille_core::model::time::{Span, Time};
 use reveille_rancher::model::{Condition, Kind, Node, Record, RecordName, Role};
-use reveille_rancher::repair::witness::Witness;
+use reveille_rancher::repair::invariant_checker::InvariantChecker;
 use reveille_rancher::repair::{Act, Effect, End, Escalation, Event, Line, Outcome, Pace, Path, propose};
 
-use reveille_sim::rancher::course::Course;
+use reveille_sim::rancher::run::Run;
 use reveille_sim::rancher::world::{ADDRESS, SUBJECT, World};
 
 fn refused(path: Path, change: impl FnOnce(&mut World)) -> String {
     let mut world = World::of(path);
     change(&mut world);
     let before = (world.nodes.clone(), world.records.clone());
-    let against = propose(&world.order, &world.sight()).against.join("; ");
-    let course = Course::calm(world);
+    let against = propose(&world.order, &world.observation()).against.join("; ");
+    let run = Run::calm(world);
     if !against.is_empty() {
         assert!(
-            matches!(&course.ended, Some(End::Stopped { changed: false, .. })),
+            matches!(&run.ended, Some(End::Stopped { changed: false, .. })),
             "{against}: {}",
-            course.story()
+            run.story()
         );
-        assert_eq!((course.world.nodes, course.world.records), before, "{against}");
+        assert_eq!((run.world.nodes, run.world.records), before, "{against}");
     }
     against
 }
@@ -58,12 +58,12 @@ fn record_of_a_live_node_stays_when_its_address_was_reused() {
         roles: [Role::Worker].into(),
     };
     let intent = Line::Intent { number: 1, at_ms: 0, what: Act::DeleteNode { uid: node_uid } };
-    let book = vec![begun, intent, Line::Ended { number: 1, outcome: Outcome::Accepted }];
+    let journal = vec![begun, intent, Line::Ended { number: 1, outcome: Outcome::Accepted }];
     let mut now = Time::from_ms(60_000);
-    let (mut escalation, _) = Escalation::begin(world.order.clone(), Pace::default(), book, now);
+    let (mut escalation, _) = Escalation::begin(world.order.clone(), Pace::default(), journal, now);
     let mut done = Vec::new();
     for look in 1..10 {
-        done.extend(escalation.step(now, Event::Looked { look, seen: Box::new(Ok(world.sight())) }));
+        done.extend(escalation.step(now, Event::Looked { look, seen: Box::new(Ok(world.observation())) }));
         now = now + Span::from_s(10);
         done.extend(escalation.step(now, Event::Tick));
     }
@@ -83,9 +83,9 @@ fn more_silent_nodes_than_tolerated_block_every_repair() {
     let silent = |count: usize| {
         let mut world = World::of(Path::Evict);
         world.nodes.values_mut().take(count).for_each(|node| node.ready = "Unknown".to_owned());
-        let mut sight = world.sight();
-        sight.freeze(&world.order, &Limits::default());
-        sight.hands_off
+        let mut observation = world.observation();
+        observation.freeze(&world.order, &Limits::default());
+        observation.hands_off
     };
     assert_eq!((silent(0), silent(1)), (None, None), "one of two is tolerated");
     assert!(silent(2).is_some_and(|why| why.contains("2 of 2 other Nodes are not Ready")));
@@ -105,7 +105,7 @@ fn expired_drain_gets_its_time_again_when_the_operator_retries() {
         roles: [Role::Worker].into(),
     };
     let failed = || Outcome::Failed { why: "429".to_owned() };
-    let book = vec![
+    let journal = vec![
         begun,
         Line::Intent { number: 1, at_ms: 0, what: Act::Save { records: Vec::new() } },
         Line::Ended { number: 1, outcome: Outcome::Accepted },
@@ -113,10 +113,10 @@ fn expired_drain_gets_its_time_again_when_the_operator_retries() {
         Line::Ended { number: 2, outcome: failed() },
     ];
     let mut now = Time::from_ms(0) + Span::from_min(60);
-    let (mut escalation, _) = Escalation::begin(world.order.clone(), Pace::default(), book, now);
+    let (mut escalation, _) = Escalation::begin(world.order.clone(), Pace::default(), journal, now);
     let mut done = Vec::new();
     for look in 1..6 {
-        done.extend(escalation.step(now, Event::Looked { look, seen: Box::new(Ok(world.sight())) }));
+        done.extend(escalation.step(now, Event::Looked { look, seen: Box::new(Ok(world.observation())) }));
         now = now + Span::from_s(10);
         done.extend(escalation.step(now, Event::Tick));
     }
@@ -202,13 +202,13 @@ fn eviction_that_would_cost_data_or_another_machine_is_refused() {
     let table: Vec<(Change, &str)> = vec![
         (
             Box::new(|w| {
-                w.pods.as_mut().unwrap()[1].kind = reveille_rancher::repair::sight::PodKind::LocalData
+                w.pods.as_mut().unwrap()[1].kind = reveille_rancher::repair::observation::PodKind::LocalData
             }),
             "--accept-local-data-loss",
         ),
         (
             Box::new(|w| {
-                w.pods.as_mut().unwrap()[1].kind = reveille_rancher::repair::sight::PodKind::Unmanaged
+                w.pods.as_mut().unwrap()[1].kind = reveille_rancher::repair::observation::PodKind::Unmanaged
             }),
             "no controller would create",
         ),
@@ -272,8 +272,8 @@ fn edit_that_contradicts_the_machines_facts_is_not_written() {
 
 #[test]
 fn etcd_member_goes_before_its_node_and_node_before_its_record() {
-    let course = Course::calm(World::of(Path::Evict).with_etcd());
-    let story = course.story();
+    let run = Run::calm(World::of(Path::Evict).with_etcd());
+    let story = run.story();
     let at = |text: &str| story.find(text).unwrap_or_else(|| panic!("{text}\n{story}"));
     assert!(at("remove the etcd member 3") < at("delete the Node"));
     let records = story.find("delete the record").unwrap_or(story.len());
@@ -286,31 +286,31 @@ fn etcd_member_goes_before_its_node_and_node_before_its_record() {
 fn returning_member_or_unreadable_etcd_keeps_the_node() {
     let mut world = World::of(Path::Evict).with_etcd();
     world.member_returns = true;
-    let course = Course::calm(world);
-    let Some(End::Stopped { why, .. }) = &course.ended else { panic!("{}", course.story()) };
+    let run = Run::calm(world);
+    let Some(End::Stopped { why, .. }) = &run.ended else { panic!("{}", run.story()) };
     assert!(why.contains("tried 3 times"), "{why}");
-    assert!(course.world.subject().is_some(), "{}", course.story());
+    assert!(run.world.subject().is_some(), "{}", run.story());
     let mut world = World::of(Path::Evict).with_etcd();
     world.etcd_falls_silent = true;
-    let course = Course::calm(world);
-    let Some(End::Stopped { why, .. }) = &course.ended else { panic!("{}", course.story()) };
+    let run = Run::calm(world);
+    let Some(End::Stopped { why, .. }) = &run.ended else { panic!("{}", run.story()) };
     assert!(why.contains("could not be read"), "{why}");
-    assert!(course.world.subject().is_some(), "{}", course.story());
+    assert!(run.world.subject().is_some(), "{}", run.story());
 }
 
 #[test]
-fn witness_reports_record_before_node_and_call_without_intent() {
+fn checker_reports_record_before_node_and_call_without_intent() {
     let world = World::of(Path::Evict);
     let now = Time::from_ms(0);
-    let mut witness = Witness::new(world.order.clone(), Pace::default());
+    let mut checker = InvariantChecker::new(world.order.clone(), Pace::default());
     let record = world.its_records()[0];
     let act = Act::DeleteRecord { record: record.name.clone(), uid: record.uid.clone() };
-    witness.hear(now, &Event::Looked { look: 1, seen: Box::new(Ok(world.sight())) });
-    let said = witness.judge(now, &Effect::Do { number: 1, act: act.clone() }).join("; ");
+    checker.hear(now, &Event::Looked { look: 1, seen: Box::new(Ok(world.observation())) });
+    let said = checker.judge(now, &Effect::Do { number: 1, act: act.clone() }).join("; ");
     assert!(said.contains("not proved gone") && said.contains("not durable"), "{said}");
     let line = Line::Intent { number: 2, at_ms: 0, what: act.clone() };
-    assert!(witness.judge(now, &Effect::Record { line: 1, what: line }).is_empty());
-    witness.hear(now, &Event::Recorded { line: 1 });
-    let said = witness.judge(now, &Effect::Do { number: 2, act }).join("; ");
+    assert!(checker.judge(now, &Effect::Record { line: 1, what: line }).is_empty());
+    checker.hear(now, &Event::Recorded { line: 1 });
+    let said = checker.judge(now, &Effect::Do { number: 2, act }).join("; ");
     assert!(said.contains("not proved gone") && !said.contains("not durable"), "{said}");
 }

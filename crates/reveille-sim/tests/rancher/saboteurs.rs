@@ -1,6 +1,6 @@
-//! The test takes each safeguard of a repair away once, and the witness or an assertion must notice.
+//! The test takes each safeguard of a repair away once, and the invariant checker or an assertion must notice.
 //!
-//! The same seeds are played with all safeguards standing, and nothing is wrong in them (`random_courses_break_no_rule`). What
+//! The same seeds are played with all safeguards standing, and nothing is wrong in them (`random_runs_break_no_rule`). What
 //! noticed stands in `docs/internals/rancher-simulated.md`, with the faults that are drawn; the page is checked to be what is
 //! found.
 
@@ -52,13 +52,14 @@ const HEAD: &str = "# Mending Rancher's records in the simulator
 `reveille simulate --world rancher --seed 7` plays a repair of one record ([rancher](../reference/rancher.md)) on a made-up
 cluster: the escalation is the one of `rancher evict` and `mend`, and Rancher's syncer, hooks and planner do what its own do. The
 seed draws the way, what is so of the cluster from the beginning, and what happens to it, to people and to the process. After
-every step a witness is asked, who keeps a book of its own and asks none of the safeguards, and what was true. `--seeds 1000`
-plays so many, `--faults` names the only ones that happen.
+every step an invariant checker runs, which keeps a record of its own and asks none of the safeguards, and what was true.
+`--seeds 1000` plays so many, `--faults` names the only ones that happen.
 
 ## What happens when a safeguard is missing
 
-A test takes each safeguard and each wait away, one at a time, and plays seeds until the witness or the oracle notices. With all
-of them standing nothing is wrong in the same seeds. This page is written by it (`cargo test -p reveille-sim --test rancher`).
+A test takes each safeguard and each wait away, one at a time, and plays seeds until the invariant checker or the oracle notices.
+With all of them standing nothing is wrong in the same seeds. This page is written by it
+(`cargo test -p reveille-sim --test rancher`).
 
 | safeguard | what it does | noticed by | seed |
 | --- | --- | --- | --- |

@@ -122,9 +122,9 @@ pub(crate) const fn beside(safeguard: Safeguard) -> &'static [Safeguard] {
 /// What the hunt found before there was this safeguard, to the end of its faults.
 fn hunted(kept: &str) -> Drive {
     let seed = Seed::read(kept).unwrap_or_else(|why| panic!("a kept seed: {why}"));
-    let course = seed.quarry.course().unwrap_or_else(|why| panic!("its faults: {why}"));
-    let mut drive = course.stage().judged();
-    drive.run_for(course.length);
+    let scenario_run = seed.quarry.scenario_run().unwrap_or_else(|why| panic!("its faults: {why}"));
+    let mut drive = scenario_run.stage().judged();
+    drive.run_for(scenario_run.length);
     drive
 }
 

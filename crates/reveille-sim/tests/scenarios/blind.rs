@@ -1,7 +1,7 @@
 //! What cannot be seen: listings that are empty, shrunken or missing, an API that is silent, zones that are dark, a process that
 //! slept. An incomplete roll marks no machine absent, and every timer starts again when the sources return.
 
-use reveille_core::diagnose::standing::{Standing, Unknown};
+use reveille_core::diagnose::machine_state::{MachineState, Unknown};
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::record::Record;
@@ -58,8 +58,8 @@ fn incomplete_roll_marks_no_machine_absent() {
     field.fault(Fault::NodeDeletedByPerson(victim.clone()));
     field.run(min(2));
     let key = MachineKey::Instance(CLOUD.into(), victim.clone());
-    let standing = field.0.state().standing(&key);
-    assert!(matches!(standing, Some(Standing::CannotTell(_))), "{standing:?}");
+    let machine_state = field.0.state().machine_state(&key);
+    assert!(matches!(machine_state, Some(MachineState::CannotTell(_))), "{machine_state:?}");
     assert_eq!(field.open(), Vec::<String>::new());
     field.clean();
 }
@@ -210,8 +210,11 @@ fn a_ready_node_outweighs_a_cloud_that_denies_its_instance() {
     field.fault(Fault::SomeUnlisted { machines: vec![victim.clone()], lasts: min(40), denies: true });
     field.run(min(30));
     assert_eq!(field.calls(), [], "{}", field.tail());
-    let standing = field.0.state().standing(&MachineKey::Instance(CLOUD.into(), victim));
-    assert!(matches!(standing, Some(Standing::CannotTell(Unknown::UnlistedAndReady(_)))), "{standing:?}");
+    let machine_state = field.0.state().machine_state(&MachineKey::Instance(CLOUD.into(), victim));
+    assert!(
+        matches!(machine_state, Some(MachineState::CannotTell(Unknown::UnlistedAndReady(_)))),
+        "{machine_state:?}"
+    );
     field.run(min(22));
     field.ends_well();
 }

@@ -53,8 +53,8 @@ fn a_ghost_and_a_newcomer() -> Field {
 const LENGTH: Span = Span::from_min(150);
 
 /// The moments at which a record, a call or a read is asked for.
-pub fn moments(course: fn() -> Field) -> BTreeSet<Time> {
-    let mut field = course();
+pub fn moments(scenario_run: fn() -> Field) -> BTreeSet<Time> {
+    let mut field = scenario_run();
     let end = field.0.now() + LENGTH;
     let asked = |counts: Counts| (counts.records, counts.calls, counts.looks);
     let mut moments = BTreeSet::new();
@@ -95,15 +95,15 @@ fn done(field: &Field) -> Done {
     done
 }
 
-fn undisturbed(course: fn() -> Field) -> Done {
-    let mut field = course();
+fn undisturbed(scenario_run: fn() -> Field) -> Done {
+    let mut field = scenario_run();
     field.run(LENGTH);
     field.ends_well();
     done(&field)
 }
 
-fn same_when(course: fn() -> Field, at: Time, mishap: Mishap, expected: &Done) {
-    let mut field = course();
+fn same_when(scenario_run: fn() -> Field, at: Time, mishap: Mishap, expected: &Done) {
+    let mut field = scenario_run();
     let what = format!("{mishap:?} at {at:?}");
     while field.0.turn_before(at) {}
     field.0.mishap_in(s(0), mishap);
@@ -121,19 +121,19 @@ fn each_course_does_what_it_is_for() {
         &[("pairs", 1), ("routes added", 1), ("routes removed", 1), ("rules", 1)],
         &[("deletions", 1), ("nodes deleted", 1), ("starts", 1)],
     ];
-    for (course, expected) in COURSES.into_iter().zip(expected) {
-        assert_eq!(undisturbed(course), expected.iter().copied().collect());
+    for (scenario_run, expected) in COURSES.into_iter().zip(expected) {
+        assert_eq!(undisturbed(scenario_run), expected.iter().copied().collect());
     }
 }
 
 /// Before and after each effect there is, whichever it is: records, calls, reads, wake-ups.
 #[test]
 fn a_crash_beside_any_effect_repeats_nothing_and_loses_nothing() {
-    for course in COURSES {
-        let expected = undisturbed(course);
+    for scenario_run in COURSES {
+        let expected = undisturbed(scenario_run);
         for after in [false, true] {
             for nth in 0.. {
-                let mut field = course();
+                let mut field = scenario_run();
                 field.0.mishap_in(s(0), Mishap::CrashAtEffect { nth, after, down: s(20) });
                 field.run(LENGTH + min(30));
                 let died = field.0.log().lines().any(|line| line.contains("the process dies"));
@@ -151,11 +151,11 @@ fn a_crash_beside_any_effect_repeats_nothing_and_loses_nothing() {
 /// The process dies while records are on their way: none, one or two of them are whole on the disk, the next is torn.
 #[test]
 fn a_torn_tail_at_any_moment_repeats_nothing_and_loses_nothing() {
-    for course in COURSES {
-        let expected = undisturbed(course);
-        for at in moments(course) {
+    for scenario_run in COURSES {
+        let expected = undisturbed(scenario_run);
+        for at in moments(scenario_run) {
             for whole in 0..3 {
-                same_when(course, at, Mishap::TornTail { whole, down: s(20) }, &expected);
+                same_when(scenario_run, at, Mishap::TornTail { whole, down: s(20) }, &expected);
             }
         }
     }
@@ -164,10 +164,10 @@ fn a_torn_tail_at_any_moment_repeats_nothing_and_loses_nothing() {
 /// The disk is full from any moment on, for a while: what cannot be written is not done, and is done afterwards.
 #[test]
 fn a_full_disk_at_any_moment_repeats_nothing_and_loses_nothing() {
-    for course in COURSES {
-        let expected = undisturbed(course);
-        for at in moments(course) {
-            same_when(course, at, Mishap::DiskFull(min(3)), &expected);
+    for scenario_run in COURSES {
+        let expected = undisturbed(scenario_run);
+        for at in moments(scenario_run) {
+            same_when(scenario_run, at, Mishap::DiskFull(min(3)), &expected);
         }
     }
 }

@@ -82,7 +82,7 @@ impl Field {
     pub fn held(&self, id: &InstanceId, kind: FaultKind) -> String {
         let case = self.case(id, kind).unwrap_or_else(|| panic!("no {kind} of {id}: {:?}", self.open()));
         let decision = decide::decide(&self.0.state().context(), case);
-        let lines = decision.held.iter().flat_map(|(_, holds)| holds).map(ToString::to_string);
+        let lines = decision.held.iter().flat_map(|(_, blockers)| blockers).map(ToString::to_string);
         lines.collect::<Vec<_>>().join("\n")
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use reveille_core::model::time::Span;
 use reveille_sim::chaos::access::{self, SEEDS_FROM};
-use reveille_sim::chaos::{BESIDE, Course, Rate, Rates, catalog, hosting, variety};
+use reveille_sim::chaos::{BESIDE, Rate, Rates, ScenarioRun, catalog, hosting, variety};
 use reveille_sim::hunt::seed::Seed;
 use reveille_sim::hunt::{Quarry, play};
 
@@ -60,7 +60,7 @@ fn days_with_service_users_have_no_breach_and_old_seeds_none() {
     let (mut given, mut modes) = (0, BTreeSet::new());
     for seed in SEEDS_FROM..SEEDS_FROM + 20 {
         let mut quarry = day(seed);
-        modes.insert(quarry.course().unwrap().layout.access.repair);
+        modes.insert(quarry.scenario_run().unwrap().layout.access.repair);
         assert_eq!(play(&quarry).unwrap().breach, None, "seed {seed}");
         // What happens to roles alone, on a fleet that is left in peace.
         quarry.faults = access::CATALOG.iter().map(|entry| entry.name.to_owned()).collect();
@@ -69,7 +69,7 @@ fn days_with_service_users_have_no_breach_and_old_seeds_none() {
         given += outcome.counts.calls;
     }
     assert!(given > 20 && modes.len() == 3, "{given} calls; {modes:?}");
-    let with = |seed| Course::random(seed, Rate::default()).layout.access.users.len();
+    let with = |seed| ScenarioRun::random(seed, Rate::default()).layout.access.users.len();
     assert_eq!((with(SEEDS_FROM - 1), with(SEEDS_FROM) > 0), (0, true));
 }
 
@@ -78,7 +78,7 @@ fn days_with_service_users_have_no_breach_and_old_seeds_none() {
 fn what_happens_to_roles_moves_nothing_else() {
     let whole = Rates::of_seed(SEEDS_FROM);
     let without = Rates::of_seed(0);
-    let drawn = |rates| Course::drawn(SEEDS_FROM, Rate::default(), rates).all;
+    let drawn = |rates| ScenarioRun::drawn(SEEDS_FROM, Rate::default(), rates).all;
     let fleet: Vec<_> = drawn(&whole).into_iter().filter(|one| one.number < BESIDE).collect();
     let alone = drawn(&without);
     assert!(drawn(&whole).len() > alone.len() && !alone.is_empty());
@@ -91,7 +91,7 @@ fn days_with_hosting_have_no_breach_and_old_seeds_no_hosting() {
     let (mut such, mut groups, mut acted) = (0, 0, 0);
     for seed in hosting::SEEDS_FROM..hosting::SEEDS_FROM + 20 {
         let mut quarry = Quarry::new(seed, 12, Span::from_min(1440), Span::from_min(30));
-        let layout = quarry.course().unwrap().layout;
+        let layout = quarry.scenario_run().unwrap().layout;
         let hosted = layout.pools.iter().filter_map(|plan| plan.hosting);
         groups += hosted.clone().filter(|plan| plan.group).count();
         such += usize::from(hosted.count() > 0);
@@ -104,7 +104,7 @@ fn days_with_hosting_have_no_breach_and_old_seeds_no_hosting() {
         acted += outcome.destructive;
     }
     assert!(such > 8 && such < 20 && groups > 8 && acted > 20, "{such}, {groups}, {acted}");
-    let before = Course::random(hosting::SEEDS_FROM - 1, Rate::default()).layout;
+    let before = ScenarioRun::random(hosting::SEEDS_FROM - 1, Rate::default()).layout;
     assert!(before.settles.is_none() && before.pools.iter().all(|plan| plan.hosting.is_none()));
 }
 
@@ -115,7 +115,7 @@ fn days_in_two_projects_have_no_breach_and_old_seeds_have_one() {
     let (mut such, mut apart, mut acted) = (0, 0, 0);
     for seed in variety::TWO_PROJECTS_FROM..variety::TWO_PROJECTS_FROM + 20 {
         let quarry = Quarry::new(seed, 20, Span::from_min(720), Span::from_min(30));
-        let layout = quarry.course().unwrap().layout;
+        let layout = quarry.scenario_run().unwrap().layout;
         such += usize::from(layout.roster().clouds.len() > 1);
         apart += usize::from(layout.variety.clocks_ms != [0, 0]);
         let outcome = play(&quarry).unwrap();
@@ -123,7 +123,7 @@ fn days_in_two_projects_have_no_breach_and_old_seeds_have_one() {
         acted += outcome.destructive;
     }
     assert!(such > 3 && such < 20 && apart > 3 && apart < 20 && acted > 20, "{such}, {apart}, {acted}");
-    let before = Course::random(variety::TWO_PROJECTS_FROM - 1, Rate::default()).layout;
+    let before = ScenarioRun::random(variety::TWO_PROJECTS_FROM - 1, Rate::default()).layout;
     assert_eq!((before.roster().clouds.len(), before.variety.clocks_ms), (1, [0, 0]));
 }
 
@@ -131,9 +131,9 @@ fn days_in_two_projects_have_no_breach_and_old_seeds_have_one() {
 #[test]
 fn what_a_provider_does_moves_nothing_else() {
     let seed = (hosting::SEEDS_FROM..)
-        .find(|seed| Course::random(*seed, Rate::default()).layout.settles.is_some())
+        .find(|seed| ScenarioRun::random(*seed, Rate::default()).layout.settles.is_some())
         .unwrap();
-    let drawn = |rates: &Rates| Course::drawn(seed, Rate::default(), rates).all;
+    let drawn = |rates: &Rates| ScenarioRun::drawn(seed, Rate::default(), rates).all;
     let whole = drawn(&Rates::of_seed(seed));
     let others: Vec<_> = whole.iter().filter(|one| one.number < 2 * BESIDE).collect();
     let without = drawn(&Rates::of_seed(SEEDS_FROM));

@@ -1,7 +1,7 @@
 //! What a healthy fleet costs, and that a run is a function of its seed.
 
 use reveille_core::model::time::Span;
-use reveille_sim::chaos::{Course, Rate};
+use reveille_sim::chaos::{Rate, ScenarioRun};
 use reveille_sim::drive::Drive;
 use reveille_sim::world::layout::Layout;
 
@@ -46,9 +46,9 @@ fn news_only_reports_keep_sources_trusted_and_faults_repaired() {
 }
 
 fn digest(seed: u64) -> reveille_sim::trace::Digest {
-    let course = Course::random(seed, Rate { machines: 12, length: min(60), ..Rate::default() });
-    let mut drive = course.stage().whole_trace();
-    drive.run_for(course.length + min(20));
+    let scenario_run = ScenarioRun::random(seed, Rate { machines: 12, length: min(60), ..Rate::default() });
+    let mut drive = scenario_run.stage().whole_trace();
+    drive.run_for(scenario_run.length + min(20));
     drive.digest()
 }
 
@@ -66,14 +66,14 @@ fn the_same_seed_gives_the_same_bytes() {
 /// A run that only looks records what it sees and touches nothing, whatever happens.
 #[test]
 fn a_dry_run_touches_nothing() {
-    let course = Course::random(5, Rate::default());
-    let mut drive = Drive::observing(&course.layout);
-    for (after, happening) in &course.happenings {
+    let scenario_run = ScenarioRun::random(5, Rate::default());
+    let mut drive = Drive::observing(&scenario_run.layout);
+    for (after, happening) in &scenario_run.happenings {
         if let reveille_sim::chaos::Happening::Fault(fault) = happening {
             drive.fault_in(*after, fault.clone());
         }
     }
-    drive.run_for(course.length);
+    drive.run_for(scenario_run.length);
     assert!(drive.counts().records > 20, "{:?}", drive.counts());
     assert_eq!(drive.world.calls(), []);
     assert_eq!(drive.violations(), []);

@@ -6,7 +6,7 @@ use reveille_core::model::id::{Fence, InstanceId, IntentId};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
 use reveille_core::remedies::{DeleteInstance, Reboot};
-use reveille_sim::chaos::{Course, Rate};
+use reveille_sim::chaos::{Rate, ScenarioRun};
 use reveille_sim::drive::Drive;
 use reveille_sim::policy::Policy;
 use reveille_sim::world::fault::Fault;
@@ -19,12 +19,12 @@ use crate::field::*;
 /// What the world tells of its own faults does not depend on who decides.
 #[test]
 fn every_policy_meets_the_same_faults_at_the_same_moments() {
-    let course = Course::random(3, Rate { machines: 12, length: min(60), ..Rate::default() });
+    let scenario_run = ScenarioRun::random(3, Rate { machines: 12, length: min(60), ..Rate::default() });
     let told = |policy: Policy| {
-        let mut drive = course.stage();
+        let mut drive = scenario_run.stage();
         drive.hand_to(policy);
         assert_eq!(drive.policy(), policy);
-        drive.run_for(course.length);
+        drive.run_for(scenario_run.length);
         let over = |line: &&str| line.contains("that is over") || line.contains("the process: ");
         drive.log().lines().filter(over).map(str::to_owned).collect::<Vec<_>>()
     };
@@ -36,10 +36,10 @@ fn every_policy_meets_the_same_faults_at_the_same_moments() {
 /// The engine sleeps while a model decides: no step, no record, no call of it.
 #[test]
 fn the_engine_sleeps_while_another_decides() {
-    let course = Course::random(4, Rate { machines: 12, length: min(60), ..Rate::default() });
-    let mut drive = course.stage();
+    let scenario_run = ScenarioRun::random(4, Rate { machines: 12, length: min(60), ..Rate::default() });
+    let mut drive = scenario_run.stage();
     drive.hand_to(Policy::NoAction);
-    drive.run_for(course.length);
+    drive.run_for(scenario_run.length);
     let counts = drive.counts();
     assert_eq!((counts.steps, counts.records, counts.calls, counts.looks), (0, 0, 0, 0));
     assert_eq!(drive.world.calls(), []);

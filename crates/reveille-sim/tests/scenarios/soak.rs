@@ -4,7 +4,7 @@
 //! an hour after the last happening nothing that could be done is left undone, and every ill machine is in a case. The seeds are
 //! dealt to two tests so that they share the cores. `days` plays whole days.
 
-use reveille_sim::chaos::{Course, Rate};
+use reveille_sim::chaos::{Rate, ScenarioRun};
 use reveille_sim::drive::Drive;
 use reveille_sim::hunt::liveness;
 
@@ -19,9 +19,9 @@ fn lying(drive: &Drive) -> Vec<(&'static str, String)> {
 fn soak(seeds: std::ops::Range<u64>) {
     let rate = Rate { machines: 24, length: min(120), every: min(5), ..Rate::default() };
     for seed in seeds {
-        let course = Course::random(seed, rate);
-        let mut drive = course.stage().judged();
-        drive.run_for(course.length + min(30));
+        let scenario_run = ScenarioRun::random(seed, rate);
+        let mut drive = scenario_run.stage().judged();
+        drive.run_for(scenario_run.length + min(30));
         drive.world.end_faults();
         drive.end_mishaps();
         drive.run_for(min(10));

@@ -169,7 +169,8 @@ pub struct Account {
     pub work: Option<Work>,
     /// Why the agent leaves the join of its machine alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
+    #[serde(rename = "hold")]
+    pub blocker: Option<Blocker>,
     /// The orders that the agent accepts: `restart-kubelet`, `rejoin`.
     #[serde(default)]
     pub may: List<Word, 8>,
@@ -191,7 +192,7 @@ pub struct Work {
 
 /// Why an agent leaves the join of its machine alone: it neither joins it nor joins it again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hold {
+pub struct Blocker {
     /// `leaving`, `control-plane`, `another-cluster`, `other`.
     pub kind: Word,
     /// The reason in the agent's words, secrets masked.

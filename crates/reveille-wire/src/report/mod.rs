@@ -1,7 +1,7 @@
 //! What the reading commands print for programs: `--output json` and `--output yaml`.
 //!
 //! ```text
-//!   core's state ─▶ (the binary fills) RollReport, WhyReport, PlanReport, IncidentsReport ─▶ Document ─▶ JSON or YAML
+//!   core's state ─▶ (the binary fills) StatusReport, WhyReport, PlanReport, IncidentsReport ─▶ Document ─▶ JSON or YAML
 //!                                          └▶ the same structs feed the tables for people
 //! ```
 //!
@@ -19,7 +19,7 @@ mod join;
 mod parts;
 mod plan;
 mod rancher;
-mod roll;
+mod status;
 mod way;
 mod why;
 
@@ -38,10 +38,10 @@ pub use parts::{
 pub use plan::{ActReport, AskReport, BlindReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport};
 pub use rancher::{
     RancherAbandonReport, RancherClusterReport, RancherDifferenceReport, RancherEvidenceReport,
-    RancherFindingReport, RancherLookReport, RancherMachineReport, RancherRepairReport, RancherReport,
+    RancherFindingReport, RancherMachineReport, RancherRecordsReport, RancherRepairReport, RancherReport,
     RancherStepReport, RancherTroubleReport,
 };
-pub use roll::{Answers, MachineReport, RollReport, RollSummary};
+pub use status::{Answers, MachineReport, StatusReport, StatusSummary};
 pub use way::{
     AgentReport, PassageReport, Side, SilenceReport, StageErrorReport, StageState, TimelineReport,
     TimelineRow, WayReport,
@@ -67,7 +67,8 @@ pub struct Document {
 #[serde(tag = "kind")]
 pub enum Report {
     /// All machines and their problems.
-    RollReport(RollReport),
+    #[serde(rename = "RollReport")]
+    StatusReport(StatusReport),
     /// Why one machine is not a Ready node.
     WhyReport(Box<WhyReport>),
     /// What the controller would do now.

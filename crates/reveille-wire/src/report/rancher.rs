@@ -23,7 +23,7 @@ pub struct RancherReport {
 /// Rancher's records of a roster's cluster, read for a `status` or a `why`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RancherLookReport {
+pub struct RancherRecordsReport {
     /// Rancher's API server, as `host:port`; not there when it could not be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,

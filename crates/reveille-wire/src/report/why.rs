@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::collected::CollectedReport;
 use super::hot::HotVerdict;
 use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, SourceReport};
-use super::rancher::RancherLookReport;
-use super::roll::MachineReport;
+use super::rancher::RancherRecordsReport;
+use super::status::MachineReport;
 use super::way::{StageState, TimelineReport, WayReport};
 use reveille_core::model::time::Time;
 
@@ -56,7 +56,7 @@ pub struct WhyReport {
     pub sources: Vec<SourceReport>,
     /// What is wrong with Rancher's records of the machine; not there unless the roster names a Rancher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rancher: Option<Box<RancherLookReport>>,
+    pub rancher: Option<Box<RancherRecordsReport>>,
 }
 
 /// One stage of the way.

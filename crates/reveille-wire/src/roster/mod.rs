@@ -7,7 +7,7 @@
 //!
 //! A file is one or several YAML documents, each one roster. The reader checks it as a whole: one pass finds every
 //! mistake and names it with line, column, field and what to write instead. A file with any mistake gives no roster.
-//! [`look`] checks what only the clouds can tell (whether a mark matches an instance), after the clouds were read.
+//! [`mark_check`] checks what only the clouds can tell (whether a mark matches an instance), after the clouds were read.
 //! [`render`] writes a file that this reader accepts. Nothing here opens a connection, and a roster holds no secret.
 
 mod access;
@@ -15,7 +15,7 @@ mod clouds;
 mod complaint;
 mod document;
 mod hot;
-pub mod look;
+pub mod mark_check;
 mod marks;
 mod network;
 mod pools;

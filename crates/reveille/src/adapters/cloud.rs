@@ -14,7 +14,7 @@ use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::CloudName;
 use reveille_wire::roster::CloudRef;
-use reveille_wire::roster::look::Crowd;
+use reveille_wire::roster::mark_check::MarkCounts;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
@@ -23,7 +23,7 @@ use super::poller::Reader;
 use super::providers;
 
 /// The marks of instances that belong to no roster, as last counted; `None` until the first count.
-pub(crate) type Strangers = watch::Receiver<Option<Arc<Crowd>>>;
+pub(crate) type Strangers = watch::Receiver<Option<Arc<MarkCounts>>>;
 
 /// The adapter.
 pub(crate) struct Cloud {
@@ -106,7 +106,7 @@ pub(crate) struct CloudReader {
     wants: Wants,
     listing: Option<Box<dyn Listing>>,
     project: watch::Sender<Option<Connected>>,
-    strangers: watch::Sender<Option<Arc<Crowd>>>,
+    strangers: watch::Sender<Option<Arc<MarkCounts>>>,
     counted_at: Option<Instant>,
 }
 
@@ -156,7 +156,7 @@ impl Reader for CloudReader {
         let why = match timeout(COUNT_WITHIN, listing.list_with_strangers()).await {
             Ok(Ok((snapshot, strangers))) => {
                 // The count is published before the snapshot, so that the receiver of the snapshot can compare it with the count.
-                self.strangers.send_replace(Some(Arc::new(Crowd::of(&strangers))));
+                self.strangers.send_replace(Some(Arc::new(MarkCounts::of(&strangers))));
                 return Ok(snapshot);
             }
             Ok(Err(error)) if error.retry_after.is_some() => return Err(error),

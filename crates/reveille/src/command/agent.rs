@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use reveille_agent::{Report, Settings};
 use reveille_core::model::time::{Span, Time};
-use reveille_node::agent::{self, AgentError, Heard, Setup, Told};
+use reveille_node::agent::{self, AgentError, Heard, LogEvent, Setup};
 use reveille_node::driver::Said;
 use reveille_node::identity::Identity;
 use reveille_node::join;
@@ -37,7 +37,7 @@ pub(super) async fn agent(args: &Agent) -> Result<Answer, Failure> {
         peer_listen: args.peer_listen,
         root,
     };
-    let ended = agent::run(setup, |_: Time, told| log(&told)).await;
+    let ended = agent::run(setup, |_: Time, event| log(&event)).await;
     match ended {
         Ok(()) => Ok(Answer::fine(String::new())),
         Err(failure @ AgentError::NotEnrolled) => Err(Failure::usage(failure)),
@@ -130,31 +130,31 @@ fn facts(root: &Root, zone: Option<&str>) -> Facts {
     }
 }
 
-fn log(told: &Told<'_>) {
-    match told {
-        Told::Link(Heard::Up { carrier, session }) => {
+fn log(event: &LogEvent<'_>) {
+    match event {
+        LogEvent::Link(Heard::Up { carrier, session }) => {
             tracing::info!("linked to the registration server ({carrier:?}, session {session})");
         }
-        Told::Link(Heard::Down(why)) => tracing::warn!("the registration server is away: {why}"),
-        Told::Link(Heard::Plan(plan)) => {
+        LogEvent::Link(Heard::Down(why)) => tracing::warn!("the registration server is away: {why}"),
+        LogEvent::Link(Heard::Plan(plan)) => {
             tracing::info!("plan {} of {} steps", plan.version, plan.steps.len())
         }
-        Told::Link(Heard::Token(_)) => tracing::info!("a bootstrap token came"),
-        Told::Link(Heard::Order(order)) => tracing::info!("asked to {}", order.verb.name()),
-        Told::Link(Heard::Wait(refused)) => tracing::info!("waits: {refused}"),
-        Told::Link(Heard::Removed) => tracing::warn!("the server says that this machine was removed"),
-        Told::Link(Heard::Peers(peers)) => tracing::debug!("{} peers", peers.len()),
+        LogEvent::Link(Heard::Token(_)) => tracing::info!("a bootstrap token came"),
+        LogEvent::Link(Heard::Order(order)) => tracing::info!("asked to {}", order.verb.name()),
+        LogEvent::Link(Heard::Wait(refused)) => tracing::info!("waits: {refused}"),
+        LogEvent::Link(Heard::Removed) => tracing::warn!("the server says that this machine was removed"),
+        LogEvent::Link(Heard::Peers(peers)) => tracing::debug!("{} peers", peers.len()),
         // This process never reboots its machine, so these reports are not logged.
-        Told::Machine(Said::Report(Report::CanReboot | Report::CannotReboot(_))) => {}
-        Told::Machine(Said::Report(report)) => tracing::info!("{report}"),
-        Told::Machine(Said::Undone(_, why) | Said::MemoryFailed(why)) => tracing::warn!("{why}"),
-        Told::Machine(Said::Line(line)) => tracing::debug!("{line}"),
-        Told::Machine(Said::Api(Some(unanswered))) => tracing::warn!("{}", unanswered.why),
-        Told::Machine(Said::Api(None) | Said::Found(_) | Said::Account(_)) => {}
-        Told::Stage(report) => {
+        LogEvent::Machine(Said::Report(Report::CanReboot | Report::CannotReboot(_))) => {}
+        LogEvent::Machine(Said::Report(report)) => tracing::info!("{report}"),
+        LogEvent::Machine(Said::Undone(_, why) | Said::MemoryFailed(why)) => tracing::warn!("{why}"),
+        LogEvent::Machine(Said::Line(line)) => tracing::debug!("{line}"),
+        LogEvent::Machine(Said::Api(Some(unanswered))) => tracing::warn!("{}", unanswered.why),
+        LogEvent::Machine(Said::Api(None) | Said::Found(_) | Said::Account(_)) => {}
+        LogEvent::Stage(report) => {
             let why = report.error.as_ref().map(|error| format!(": {} {}", error.code, error.text));
             tracing::info!("stage {} {:?}{}", report.stage.0.name(), report.step, why.unwrap_or_default());
         }
-        Told::Plan(why) => tracing::warn!("the plan is not applied: {why}"),
+        LogEvent::Plan(why) => tracing::warn!("the plan is not applied: {why}"),
     }
 }

@@ -17,7 +17,7 @@ use reveille_sim::policy::compare::{Comparison, Score, Subject, Told};
 use reveille_sim::policy::{report, set};
 use serde::Serialize;
 
-use super::simulate::{course, read_scenario};
+use super::simulate::{read_scenario, scenario_run};
 use super::{Answer, Context};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
@@ -56,7 +56,7 @@ fn subjects(args: &Simulate) -> Result<Vec<Subject>, Failure> {
             let about = format!("{} machines for {} days, and two hours more.", args.machines, args.days);
             let seeds = first..first.saturating_add(args.seeds);
             let subject = |seed| {
-                Ok(Subject::of_course(&format!("seed {seed}"), &about, course(args, seed)?, set::AFTER))
+                Ok(Subject::of_run(&format!("seed {seed}"), &about, scenario_run(args, seed)?, set::AFTER))
             };
             seeds.map(subject).collect()
         }

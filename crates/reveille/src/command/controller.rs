@@ -1,7 +1,7 @@
 //! The commands for a whole cluster, which use the rosters of the command line.
 //!
 //! ```text
-//!  --roster ─▶ CheckedRoster ─┬▶ roll, why, plan, incidents: look ─▶ view ─▶ render
+//!  --roster ─▶ CheckedRoster ─┬▶ status, why, plan, incidents: query ─▶ view ─▶ render
 //!                             ├▶ run: the driver; init, pause, resume: files
 //!                             └▶ invite, collect: the registration server, a process of its own
 //! ```
@@ -19,7 +19,7 @@ use reveille_kube::rbac;
 use reveille_wire::roster::{self, CheckedRoster};
 
 use super::{
-    Answer, Context, collect, compare, demo, hot, init, invite, looking, on_runtime, pause, rancher, replay,
+    Answer, Context, collect, compare, demo, hot, init, invite, on_runtime, pause, queries, rancher, replay,
     run, simulate,
 };
 use crate::cli::controller::Command;
@@ -80,10 +80,10 @@ impl Context {
 pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
     match command {
         Command::Run(args) => on_runtime(run::run(context, &args)),
-        Command::Status(args) => on_runtime(looking::status(context, &args)),
-        Command::Why(args) => on_runtime(looking::why(context, &args)),
-        Command::Plan => on_runtime(looking::plan(context)),
-        Command::Incidents(args) => on_runtime(looking::incidents(context, &args)),
+        Command::Status(args) => on_runtime(queries::status(context, &args)),
+        Command::Why(args) => on_runtime(queries::why(context, &args)),
+        Command::Plan => on_runtime(queries::plan(context)),
+        Command::Incidents(args) => on_runtime(queries::incidents(context, &args)),
         Command::Pause(args) => pause::pause(context, &args),
         Command::Resume(args) => pause::resume(context, &args),
         Command::Init(args) => on_runtime(init::init(context, &args)),

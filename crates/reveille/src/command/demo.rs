@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  sim::Demo ─ moment ─▶ engine host: step, ledger on disk ─▶ effects ─▶ sim::Demo
-//!                          └─ records, told events ─▶ stage: lines, and on a terminal the roll above them
+//!                          └─ records, told events ─▶ stage: lines, and on a terminal the status above them
 //! ```
 //!
 //! Virtual minutes pass in real half-seconds: moments with an event wait so that a person can read it, and quiet ones
@@ -21,7 +21,7 @@ use reveille_core::engine::{Start, State};
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 use reveille_diagnose::Judge;
-use reveille_record::tape::TapeConfig;
+use reveille_record::recording::RecordingConfig;
 use reveille_sim::story::{Demo, Moment};
 use reveille_wire::recording::Header;
 use tokio::sync::mpsc;
@@ -92,7 +92,7 @@ fn record(args: &cli::play::Demo, story: &Demo, start: Start) -> Result<Option<R
         start,
         restored: None,
     };
-    Recorder::start(directory, &header, clock::wall(), TapeConfig::STANDARD)
+    Recorder::start(directory, &header, clock::wall(), RecordingConfig::STANDARD)
         .map(Some)
         .map_err(|error| Failure::usage(anyhow::Error::new(error).context("cannot begin the recording")))
 }

@@ -13,7 +13,7 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_node::distribution;
 use reveille_node::driver::{Begin, Driver, Said};
-use reveille_node::hands::{Hands, JoinSettings, TokenError, Tokens};
+use reveille_node::executor::{Executor, JoinSettings, TokenError, Tokens};
 use reveille_node::identity::Identity;
 use reveille_node::inspect::{Found, Inspector, Unanswered};
 use reveille_node::join::{self, Ended};
@@ -102,9 +102,9 @@ fn driver(
         copies: args.memory.join("before-reset"),
         systemctl: None,
     };
-    let hands = Hands::new(Arc::clone(&inspector), Given { kind, arguments, token }, settings_of_joins);
+    let executor = Executor::new(Arc::clone(&inspector), Given { kind, arguments, token }, settings_of_joins);
     let memory = MemoryFile::within(&args.memory);
-    let driver = Driver::new(Begin { inspector, hands, memory, config: settings, circle: None });
+    let driver = Driver::new(Begin { inspector, executor, memory, config: settings, peer_set: None });
     let driver = driver.map_err(|error| {
         Failure::cannot_tell(error).next("join as root, or give --memory a folder that can be written")
     })?;
@@ -219,7 +219,7 @@ impl<'a> Tale<'a> {
             Ended::LeftAlone(_) if !self.advice.is_empty() => {
                 (JoinEnded::LeftAlone, Some(self.advice.clone()))
             }
-            Ended::LeftAlone(hold) => (JoinEnded::LeftAlone, Some(hold.to_string())),
+            Ended::LeftAlone(blocker) => (JoinEnded::LeftAlone, Some(blocker.to_string())),
             Ended::GaveUp(attempts) => {
                 let why = format!("{attempts} attempts came to nothing; the last: {}", self.failed);
                 (JoinEnded::GaveUp, Some(why))

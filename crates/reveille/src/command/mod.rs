@@ -1,7 +1,7 @@
 //! The commands: each one asks, renders, and returns an exit code. No command decides anything about a machine.
 //!
 //! ```text
-//!  Cli ─▶ perform ─┬▶ status, why, plan, incidents: look ─▶ view ─▶ render ─▶ Answer
+//!  Cli ─▶ perform ─┬▶ status, why, plan, incidents: query ─▶ view ─▶ render ─▶ Answer
 //!                  ├▶ run, demo: the driver
 //!                  ├▶ diagnose, explain: logs and archives, read and judged; the page of a cause
 //!                  ├▶ replay: a recording through the engine again
@@ -33,15 +33,15 @@ mod join;
 #[cfg(feature = "controller")]
 mod listed;
 #[cfg(feature = "controller")]
-pub(crate) mod look;
-#[cfg(feature = "controller")]
-mod looking;
-#[cfg(feature = "controller")]
 mod manual;
 #[cfg(feature = "controller")]
 mod pause;
 #[cfg(feature = "controller")]
 mod printing;
+#[cfg(feature = "controller")]
+mod queries;
+#[cfg(feature = "controller")]
+pub(crate) mod query;
 #[cfg(feature = "controller")]
 mod rancher;
 #[cfg(feature = "controller")]

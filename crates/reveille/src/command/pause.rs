@@ -7,7 +7,7 @@ use reveille_core::model::signs::PAUSE;
 use reveille_record::{Pause, PauseName, PauseScope, Pauses};
 use reveille_wire::roster::CheckedRoster;
 
-use super::{Answer, Context, look};
+use super::{Answer, Context, query};
 use crate::cli;
 use crate::cli::failure::Failure;
 use crate::driver::clock;
@@ -28,7 +28,7 @@ pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<
         .set(&PauseName::of(&scope), &pause)
         .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
     let named = Scope(&roster, &scope);
-    let said = if look::is_led(&state_dir) {
+    let said = if query::is_led(&state_dir) {
         format!(
             "{named} is paused. The controller starts no repair from two seconds on; running operations finish."
         )

@@ -13,12 +13,12 @@ use super::{Context, collect};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::render;
-use crate::view::{incidents, plan, roll};
+use crate::view::{incidents, plan, status};
 
 /// A report as text, and its exit code.
 pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(String, Exit), Failure> {
     let exit = match &report {
-        Report::RollReport(roll) => roll::exit(roll),
+        Report::StatusReport(status) => status::exit(status),
         Report::PlanReport(plan) => plan::exit(plan),
         Report::IncidentsReport(incidents) => incidents::exit(incidents),
         Report::WhyReport(why) => why_exit(&why.machine),
@@ -32,7 +32,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
     };
     let page = report.clone();
     let text = context.print(report, move |paper| match &page {
-        Report::RollReport(roll) => render::roll::page(roll, all, paper),
+        Report::StatusReport(status) => render::status::page(status, all, paper),
         Report::PlanReport(plan) => render::plan::page(plan, paper),
         Report::IncidentsReport(incidents) => render::incidents::page(incidents, all, paper),
         Report::WhyReport(why) => render::why::page(why, paper),

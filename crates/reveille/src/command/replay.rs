@@ -18,7 +18,7 @@ use crate::cli::{self, Output};
 use crate::replay::anonymise;
 use crate::replay::compare::{self, Wanted};
 use crate::replay::cut;
-use crate::replay::recording::{self, Recording, Reel};
+use crate::replay::recording::{self, RecordedSteps, Recording};
 use crate::replay::report::{self, Subject};
 use crate::replay::rival;
 
@@ -34,9 +34,9 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
     let mut texts = Vec::new();
     let mut exit = Exit::NoProblem;
     for path in recording::find(&args.recording)? {
-        let mut film = Recording::open(&path)?;
-        let wanted = wanted(context, args, &film, roster.as_ref())?;
-        let played = compare::play(&mut film, wanted)?;
+        let mut recording = Recording::open(&path)?;
+        let wanted = wanted(context, args, &recording, roster.as_ref())?;
+        let played = compare::play(&mut recording, wanted)?;
         if played.differing > 0 {
             exit = exit.max(Exit::Problems);
         }
@@ -44,9 +44,9 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
             exit = exit.max(Exit::Usage);
         }
         let subject = Subject {
-            path: film.path.display().to_string(),
-            header: &film.header,
-            ending: film.ending(),
+            path: recording.path.display().to_string(),
+            header: &recording.header,
+            ending: recording.ending(),
             other_roster: roster.is_some(),
         };
         let page = || report::page(&subject, &played, &context.paper);
@@ -60,9 +60,9 @@ fn before(context: &Context, args: &cli::play::Replay, policy: Policy) -> Result
     let mut texts = Vec::new();
     let mut exit = Exit::NoProblem;
     for path in recording::find(&args.recording)? {
-        let mut film = Recording::open(&path)?;
-        let wanted = wanted(context, args, &film, None)?;
-        let rivalry = rival::play(&mut film, policy, &wanted, &context.paper)?;
+        let mut recording = Recording::open(&path)?;
+        let wanted = wanted(context, args, &recording, None)?;
+        let rivalry = rival::play(&mut recording, policy, &wanted, &context.paper)?;
         if rivalry.is_harmful() {
             exit = exit.max(Exit::Problems);
         }
@@ -95,15 +95,17 @@ fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Resu
         ))
         .next(format!("name one of them: {}", runs.join(" "))));
     };
-    let mut film = Recording::open(path)?;
-    let wanted = wanted(context, args, &film, None)?;
-    let reel = Reel::read(&mut film, wanted.until)?;
-    let cut = cut::cut(&reel, wanted.machine.as_deref(), wanted.from)?;
-    let mut lines = cut.reel.lines()?;
+    let mut recording = Recording::open(path)?;
+    let wanted = wanted(context, args, &recording, None)?;
+    let recorded = RecordedSteps::read(&mut recording, wanted.until)?;
+    let cut = cut::cut(&recorded, wanted.machine.as_deref(), wanted.from)?;
+    let mut lines = cut.recorded.lines()?;
     if args.anonymise {
         let renamed = recording::parse(&anonymise::anonymise(&lines)?)?.again(None);
-        let told = |reel: &Reel| reel.story(None).iter().map(|told| (told.at, told.word)).collect::<Vec<_>>();
-        if told(&renamed) != told(&cut.reel) {
+        let told = |recorded: &RecordedSteps| {
+            recorded.story(None).iter().map(|told| (told.at, told.word)).collect::<Vec<_>>()
+        };
+        if told(&renamed) != told(&cut.recorded) {
             return Err(Failure::internal(anyhow!("under other names the engine decides otherwise"))
                 .next("write it without --anonymise, and report this"));
         }
@@ -115,7 +117,7 @@ fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Resu
             .next("an existing file is never overwritten; give another name")
     })?;
     written.write_all(&lines).with_context(|| format!("cannot write {}", file.display()))?;
-    let (steps, told) = (cut.reel.steps.len(), cut.story.len());
+    let (steps, told) = (cut.recorded.steps.len(), cut.story.len());
     let text = format!(
         "{}: {steps} steps, {} machine(s), {told} decisions told as in the whole recording, {} bytes\n\
          next: put it into crates/reveille/tests/recordings/, where every recording is played by the tests\n",
@@ -130,15 +132,15 @@ fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Resu
 fn wanted(
     context: &Context,
     args: &cli::play::Replay,
-    film: &Recording,
+    recording: &Recording,
     roster: Option<&Vec<Roster>>,
 ) -> Result<Wanted, Failure> {
-    let time = |text: &Option<String>| text.as_deref().map(|text| time(context, text, film)).transpose();
+    let time = |text: &Option<String>| text.as_deref().map(|text| time(context, text, recording)).transpose();
     let roster = match roster.map(Vec::as_slice) {
         None => None,
         Some([one]) => Some(one.clone()),
         Some(several) => {
-            let name = &film.header.roster.name;
+            let name = &recording.header.roster.name;
             let named = several.iter().find(|roster| roster.name == *name);
             Some(named.cloned().ok_or_else(|| {
                 Failure::usage(anyhow!("no roster of that file is called {name}, as the recorded one is"))
@@ -154,7 +156,7 @@ fn other_roster(path: &Path) -> Result<Vec<Roster>, Failure> {
 }
 
 /// A time: RFC 3339, or a time of day on the day on which the recording begins.
-fn time(context: &Context, text: &str, film: &Recording) -> Result<Time, Failure> {
+fn time(context: &Context, text: &str, recording: &Recording) -> Result<Time, Failure> {
     if let Ok(time) = serde_json::from_value(serde_json::Value::from(text)) {
         return Ok(time);
     }
@@ -163,7 +165,8 @@ fn time(context: &Context, text: &str, film: &Recording) -> Result<Time, Failure
             .next("say 2026-10-19T09:12:00Z, or 09:12 for the day on which the recording begins")
     };
     let clock: civil::Time = text.parse().map_err(|_| wrong())?;
-    let begins = film.begins().and_then(|at| Timestamp::from_millisecond(at.ms).ok()).ok_or_else(wrong)?;
+    let begins =
+        recording.begins().and_then(|at| Timestamp::from_millisecond(at.ms).ok()).ok_or_else(wrong)?;
     let day = begins.to_zoned(context.paper.zone.clone()).date();
     let at = day.to_datetime(clock).to_zoned(context.paper.zone.clone()).map_err(|_| wrong())?;
     Ok(Time::from_ms(at.timestamp().as_millisecond()))

@@ -24,7 +24,7 @@ use reveille_core::record::Record;
 use reveille_diagnose::Judge;
 use reveille_kube::Cluster;
 use reveille_record::OpenError;
-use reveille_record::tape::TapeConfig;
+use reveille_record::recording::RecordingConfig;
 use reveille_wire::recording::{Header, Memory};
 use reveille_wire::report::Report;
 use reveille_wire::roster::{CheckedRoster, CloudRef};
@@ -53,13 +53,13 @@ use crate::driver::ownership_check::OwnershipCheck;
 use crate::driver::pauses::{self, PauseContext, ReadPauses};
 use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
-use crate::hot::snapshot::Standing;
-use crate::hot::watcher::Vigils;
+use crate::hot::snapshot::HotSnapshot;
+use crate::hot::watcher::HotWatchers;
 use crate::registration::bridge::Engine;
-use crate::registration::nodes::Roll;
+use crate::registration::nodes::NodeIndex;
 use crate::registration::sighted::Telling;
 use crate::registration::{self, Site};
-use crate::view::roll;
+use crate::view::status;
 
 /// The most facts of a cluster that wait for the driver.
 const FACTS_MAX: usize = 1024;
@@ -77,7 +77,7 @@ struct Prepared {
     inbox: mpsc::Receiver<Event>,
     answers: watch::Sender<Option<bool>>,
     /// The Nodes and the ids that they carry, for the registration server.
-    roll: Roll,
+    node_index: NodeIndex,
     /// The requests of the engine to agents; without a registration server they lead nowhere.
     orders: AgentOrders,
     /// The channel for facts about instances; `None` without a registration server.
@@ -96,7 +96,7 @@ impl Prepared {
             pools: roster.pools.keys().cloned().collect(),
             cluster: self.cluster.clone(),
             answers: self.answers.subscribe(),
-            roll: self.roll.clone(),
+            node_index: self.node_index.clone(),
             engine: Engine { reports: AgentReports::new(self.events.clone()), asks },
             sighted,
         };
@@ -113,7 +113,7 @@ struct Reached {
 
 /// Everything that had to be ready before the first loop begins.
 struct Ready {
-    rosters: Vec<(Prepared, Reached, Beside)>,
+    rosters: Vec<(Prepared, Reached, RosterServices)>,
     background: JoinSet<()>,
     registration: Option<registration::Registration>,
     watchers: JoinSet<()>,
@@ -132,8 +132,8 @@ pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Resul
     };
     let Ready { rosters, mut background, registration, mut watchers, released } = ready;
     let mut drivers = JoinSet::new();
-    for (index, (prepared, clouds, beside)) in rosters.into_iter().enumerate() {
-        let driver = launch(prepared, clouds, beside, args, &stopped, &mut background)?;
+    for (index, (prepared, clouds, services)) in rosters.into_iter().enumerate() {
+        let driver = launch(prepared, clouds, services, args, &stopped, &mut background)?;
         let until =
             if args.once { Until::Settled(Duration::from_secs(args.within.into())) } else { Until::Told };
         drivers.spawn(async move { (index, driver.run(until).await) });
@@ -155,7 +155,7 @@ pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Resul
         let error = anyhow!("the registration server ended: it could not keep what it must remember");
         return Err(Failure::internal(error).next("start it again; the log above says more"));
     }
-    if args.once { rolls(context, &ended) } else { Ok(Answer::fine(String::new())) }
+    if args.once { statuses(context, &ended) } else { Ok(Answer::fine(String::new())) }
 }
 
 /// Opens the ledgers, logs in, starts to listen, and finds out whether another controller acts. No machine
@@ -179,15 +179,15 @@ async fn get_ready(
     };
     let registration =
         registration::begin(context.registration_dir()?, args, sites, stop, &mut background).await?;
-    let mut vigils = Vigils::new(stopped.clone());
+    let mut hot_watchers = HotWatchers::new(stopped.clone());
     let (released, release) = watch::channel(false);
     let mut watchers = JoinSet::new();
     let mut rosters = Vec::new();
     for (index, prepared) in prepared.into_iter().enumerate() {
         let clouds = reached.get(&index).cloned().unwrap_or_default();
-        let standing = vigils.begin(&prepared.checked, &prepared.cluster, &mut background);
+        let hot_snapshot = hot_watchers.begin(&prepared.checked, &prepared.cluster, &mut background);
         let presence = watch_lease(&prepared, args, &release, &mut watchers).await?;
-        rosters.push((prepared, clouds, Beside { standing, presence }));
+        rosters.push((prepared, clouds, RosterServices { hot_snapshot, presence }));
     }
     Ok(Ready { rosters, background, registration, watchers, released })
 }
@@ -271,7 +271,7 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         events,
         inbox,
         answers,
-        roll: Roll::default(),
+        node_index: NodeIndex::default(),
         orders: AgentOrders::default(),
         telling: None,
     })
@@ -327,8 +327,8 @@ async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<Connected>, F
 }
 
 /// What runs beside a roster's loop and its reports.
-struct Beside {
-    standing: Standing,
+struct RosterServices {
+    hot_snapshot: HotSnapshot,
     /// `None` for a roster that allows no repair, and for a dry run: they write nothing, not even a Lease.
     presence: Option<Presence>,
 }
@@ -383,7 +383,7 @@ fn unnamed_clouds(state: &State, forgotten: &[String], state_dir: &Path) -> Resu
 fn launch(
     prepared: Prepared,
     clouds: Reached,
-    beside: Beside,
+    services: RosterServices,
     args: &cli::controller::Run,
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
@@ -397,7 +397,7 @@ fn launch(
         events,
         inbox,
         answers,
-        roll,
+        node_index,
         orders,
         telling,
     } = prepared;
@@ -420,7 +420,7 @@ fn launch(
     let ownership_check = OwnershipCheck::new(checked.written, strangers);
     let cluster_adapter = LimitedAdapter::new(Arc::new(ClusterAdapter(cluster.clone())));
     let adapters = Adapters { clouds, cluster: cluster_adapter, agents: orders };
-    let Beside { standing, presence } = beside;
+    let RosterServices { hot_snapshot, presence } = services;
     let fence = ledger_store::fence_check(&state_dir);
     let leads = match presence.clone() {
         Some(presence) => presence.and(fence),
@@ -437,15 +437,15 @@ fn launch(
         let forgotten = Command::ForgetCloud(CloudName::from(cloud.as_str()));
         events.try_send(Event::Command(forgotten)).context("cannot forget the cloud")?;
     }
-    background.spawn(watch_cluster(cluster, events, answers, roll, stopped.clone()));
+    background.spawn(watch_cluster(cluster, events, answers, node_index, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
-    let beside: server::Beside = Arc::new(move |report| {
-        standing.fill(report);
-        if let Report::RollReport(roll) = report {
-            roll.alone = presence.as_ref().and_then(Presence::says);
+    let extend: server::ReportExtension = Arc::new(move |report| {
+        hot_snapshot.fill(report);
+        if let Report::StatusReport(status) = report {
+            status.alone = presence.as_ref().and_then(Presence::says);
         }
     });
-    background.spawn(server::serve(state_dir.clone(), asks, beside, stopped.clone()));
+    background.spawn(server::serve(state_dir.clone(), asks, extend, stopped.clone()));
     let hearer = telling.map(|telling| -> Hearer { Box::new(move |record| telling.tell(record)) });
     Ok(Driver {
         engine_host: EngineHost::new(state, ledger_writer).recorded_by(recorder).told_to(hearer),
@@ -487,8 +487,8 @@ fn record(
         restored: Some(memory),
     };
     let total_bytes_max = u64::from(args.record_max_mib) << 20;
-    let segment_bytes_max = TapeConfig::STANDARD.segment_bytes_max.min(total_bytes_max / 4);
-    let config = TapeConfig { total_bytes_max, segment_bytes_max, ..TapeConfig::STANDARD };
+    let segment_bytes_max = RecordingConfig::STANDARD.segment_bytes_max.min(total_bytes_max / 4);
+    let config = RecordingConfig { total_bytes_max, segment_bytes_max, ..RecordingConfig::STANDARD };
     let recorder = Recorder::start(directory, &header, how.now, config)
         .map_err(|error| Failure::usage(anyhow::Error::new(error).context("cannot begin the recording")))?;
     Ok(Some(recorder))
@@ -511,7 +511,7 @@ async fn watch_cluster(
     cluster: Cluster,
     events: mpsc::Sender<Event>,
     answers: watch::Sender<Option<bool>>,
-    roll: Roll,
+    node_index: NodeIndex,
     stopped: watch::Receiver<bool>,
 ) {
     let (sender, mut facts) = mpsc::channel(FACTS_MAX);
@@ -519,7 +519,7 @@ async fn watch_cluster(
         while let Some(fact) = facts.recv().await {
             let answers_now = Some(!matches!(fact, ClusterFact::Failed(_)));
             answers.send_if_modified(|before| std::mem::replace(before, answers_now) != answers_now);
-            roll.heed(&fact);
+            node_index.heed(&fact);
             if events.send(Event::Cluster(fact)).await.is_err() {
                 return;
             }
@@ -563,12 +563,12 @@ async fn obey(mut terminate: Signal, mut interrupt: Signal, stop: watch::Sender<
 }
 
 /// The status reports at the end of `--once`.
-fn rolls(context: &Context, ended: &BTreeMap<usize, (State, Ended)>) -> Result<Answer, Failure> {
+fn statuses(context: &Context, ended: &BTreeMap<usize, (State, Ended)>) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
     let mut exit = Exit::NoProblem;
     for (state, how) in ended.values() {
         let (text, code) =
-            printing::print(context, Report::RollReport(roll::report(&state.context())), false)?;
+            printing::print(context, Report::StatusReport(status::report(&state.context())), false)?;
         texts.push(text);
         exit = exit.max(code);
         if *how == Ended::TimeOver {

@@ -4,7 +4,7 @@
 //!  FILE or NUMBER ─▶ sim::scenario::parse ─▶ play ─▶ page, exit 0 or 1
 //!       └─ refused: line, reason, what to write ─▶ exit 64
 //!  --policy, --compare ─▶ compare          --world rancher ─▶ rancher::simulated
-//!  --seed ─▶ sim::chaos::Course ─▶ Drive ─▶ what was broken, what was done, digest
+//!  --seed ─▶ sim::chaos::ScenarioRun ─▶ Drive ─▶ what was broken, what was done, digest
 //! ```
 //!
 //! The command reads one file at most and touches nothing else: no cluster, no cloud, no state folder.
@@ -14,7 +14,7 @@ use std::io::Read as _;
 
 use anyhow::{Context as _, anyhow};
 use reveille_core::model::time::Span;
-use reveille_sim::chaos::{Course, Happening, Rate};
+use reveille_sim::chaos::{Happening, Rate, ScenarioRun};
 use reveille_sim::drive::Drive;
 use reveille_sim::scenario::{self, Ended, Filed, Line, Played, Scenario};
 use serde::Serialize;
@@ -241,7 +241,7 @@ fn list(context: &Context) -> Result<Answer, Failure> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CourseReport {
+struct RunReport {
     kind: &'static str,
     seed: u64,
     machines: u32,
@@ -259,13 +259,15 @@ struct CourseReport {
 }
 
 /// The generated run of a seed, with the faults of the command line.
-pub(super) fn course(args: &Simulate, seed: u64) -> Result<Course, Failure> {
+pub(super) fn scenario_run(args: &Simulate, seed: u64) -> Result<ScenarioRun, Failure> {
     let length = Span::from_s((args.days * 86_400.0) as i64);
-    let mut course = Course::random(seed, Rate { machines: args.machines, length, ..Rate::default() });
+    let mut scenario_run =
+        ScenarioRun::random(seed, Rate { machines: args.machines, length, ..Rate::default() });
     let wanted: BTreeSet<&str> = args.faults.iter().map(String::as_str).collect();
     if !wanted.is_empty() {
-        course.happenings.retain(|(_, happening)| wanted.contains(name(happening)));
-        let there: BTreeSet<&str> = course.happenings.iter().map(|(_, happening)| name(happening)).collect();
+        scenario_run.happenings.retain(|(_, happening)| wanted.contains(name(happening)));
+        let there: BTreeSet<&str> =
+            scenario_run.happenings.iter().map(|(_, happening)| name(happening)).collect();
         if let Some(missing) = wanted.iter().find(|wanted| !there.contains(**wanted)) {
             let error = anyhow!("no fault called {missing} happens in seed {seed} within {} days", args.days);
             return Err(Failure::usage(error).next(
@@ -273,7 +275,7 @@ pub(super) fn course(args: &Simulate, seed: u64) -> Result<Course, Failure> {
             ));
         }
     }
-    Ok(course)
+    Ok(scenario_run)
 }
 
 const fn name(happening: &Happening) -> &'static str {
@@ -285,29 +287,29 @@ const fn name(happening: &Happening) -> &'static str {
 }
 
 fn make_up(context: &Context, args: &Simulate, seed: u64) -> Result<Answer, Failure> {
-    let course = course(args, seed)?;
+    let scenario_run = scenario_run(args, seed)?;
     let mut happenings: BTreeMap<String, u32> = BTreeMap::new();
-    for (_, happening) in &course.happenings {
+    for (_, happening) in &scenario_run.happenings {
         *happenings.entry(name(happening).to_owned()).or_default() += 1;
     }
-    let mut drive = course.stage();
-    drive.run_for(course.length + Span::from_min(30));
-    let report = course_report(args, seed, &drive, happenings, course.length);
+    let mut drive = scenario_run.stage();
+    drive.run_for(scenario_run.length + Span::from_min(30));
+    let report = run_report(args, seed, &drive, happenings, scenario_run.length);
     let exit = match report.violations.is_empty() && report.harms.is_empty() {
         true => Exit::NoProblem,
         false => Exit::Problems,
     };
-    let text = context.print_own(&report, || course_page(context, &report))?;
+    let text = context.print_own(&report, || run_page(context, &report))?;
     Ok(Answer { text, exit })
 }
 
-fn course_report(
+fn run_report(
     args: &Simulate,
     seed: u64,
     drive: &Drive,
     happenings: BTreeMap<String, u32>,
     length: Span,
-) -> CourseReport {
+) -> RunReport {
     let mut calls: BTreeMap<String, u32> = BTreeMap::new();
     for called in drive.world.calls() {
         let what = called.call.to_string();
@@ -315,7 +317,7 @@ fn course_report(
         *calls.entry(words.join(" ")).or_default() += 1;
     }
     let ours = || drive.world.machines().into_iter().filter(|machine| machine.pool.is_some());
-    CourseReport {
+    RunReport {
         kind: "CourseReport",
         seed,
         machines: args.machines,
@@ -333,7 +335,7 @@ fn course_report(
     }
 }
 
-fn course_page(context: &Context, report: &CourseReport) -> String {
+fn run_page(context: &Context, report: &RunReport) -> String {
     let counted = |counts: &BTreeMap<String, u32>| match counts.is_empty() {
         true => "none".to_owned(),
         false => counts.iter().map(|(what, times)| format!("{times} {what}")).collect::<Vec<_>>().join(", "),

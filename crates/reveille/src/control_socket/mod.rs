@@ -48,10 +48,10 @@ mod tests {
     }
 
     /// Adds facts from outside the engine.
-    fn beside() -> server::Beside {
+    fn extend() -> server::ReportExtension {
         std::sync::Arc::new(|report| {
-            if let reveille_wire::report::Report::RollReport(roll) = report {
-                roll.next.push("told beside".to_owned());
+            if let reveille_wire::report::Report::StatusReport(status) = report {
+                status.next.push("added by the program".to_owned());
             }
         })
     }
@@ -59,10 +59,10 @@ mod tests {
     #[tokio::test]
     async fn socket_question_is_answered_and_no_listener_is_no_error() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(client::ask(directory.path(), &Ask::Roll).await.is_none(), "no controller listens yet");
+        assert!(client::ask(directory.path(), &Ask::Status).await.is_none(), "no controller listens yet");
         let (questions, mut asked) = mpsc::channel::<crate::driver::Question>(4);
         let (stop, stopped) = watch::channel(false);
-        let serving = tokio::spawn(server::serve(directory.path().to_owned(), questions, beside(), stopped));
+        let serving = tokio::spawn(server::serve(directory.path().to_owned(), questions, extend(), stopped));
         let state = state();
         let answering = async {
             while let Some(question) = asked.recv().await {
@@ -80,11 +80,13 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             assert!(matches!(reply, Some(Reply::Unread(_))), "nothing was read yet: {reply:?}");
-            let Some(Reply::Report(report)) = client::ask(directory.path(), &Ask::Roll).await else {
-                panic!("a roll was asked for");
+            let Some(Reply::Report(report)) = client::ask(directory.path(), &Ask::Status).await else {
+                panic!("a status report was asked for");
             };
-            let reveille_wire::report::Report::RollReport(roll) = *report else { panic!("it is no roll") };
-            assert_eq!(roll.next.last().map(String::as_str), Some("told beside"));
+            let reveille_wire::report::Report::StatusReport(status) = *report else {
+                panic!("it is no status report")
+            };
+            assert_eq!(status.next.last().map(String::as_str), Some("added by the program"));
         };
         tokio::select! {
             () = answering => {}

@@ -22,13 +22,13 @@ use crate::view::ask::{Ask, Asked, Reply, answer};
 const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
 
 /// Writes into an answer what the program knows outside the engine.
-pub(crate) type Beside = Arc<dyn Fn(&mut Report) + Send + Sync>;
+pub(crate) type ReportExtension = Arc<dyn Fn(&mut Report) + Send + Sync>;
 
 /// Listens until it is told to stop. A controller that cannot listen still runs, and the commands use a one-time look.
 pub(crate) async fn serve(
     state_dir: PathBuf,
     questions: mpsc::Sender<Question>,
-    beside: Beside,
+    extend: ReportExtension,
     mut stop: watch::Receiver<bool>,
 ) {
     let Some(path) = path(&state_dir) else {
@@ -52,10 +52,10 @@ pub(crate) async fn serve(
         tokio::select! {
             accepted = accepted(listener.accept(), &mut failing) => {
                 if let Some((stream, _)) = accepted {
-                    let (questions, beside) = (questions.clone(), beside.clone());
+                    let (questions, extend) = (questions.clone(), extend.clone());
                     tokio::spawn(async move {
                         // A client that went away, or sent an invalid question, gets no answer.
-                        drop(timeout(WITHIN, exchange(stream, questions, &beside)).await);
+                        drop(timeout(WITHIN, exchange(stream, questions, &extend)).await);
                     });
                 }
             }
@@ -92,7 +92,11 @@ fn listen(path: &Path) -> std::io::Result<UnixListener> {
     Ok(listener)
 }
 
-async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>, beside: &Beside) -> Option<()> {
+async fn exchange(
+    stream: UnixStream,
+    questions: mpsc::Sender<Question>,
+    extend: &ReportExtension,
+) -> Option<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     BufReader::new(read.take(ASK_BYTES_MAX)).read_line(&mut line).await.ok()?;
@@ -105,7 +109,7 @@ async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>, beside:
     questions.send(question).await.ok()?;
     let mut reply = receiver.await.ok()?;
     if let Reply::Report(report) = &mut reply {
-        beside(report);
+        extend(report);
     }
     let mut reply = serde_json::to_vec(&reply).ok()?;
     reply.push(b'\n');

@@ -80,7 +80,7 @@ impl Moment {
 
 /// What is known about other controllers.
 #[derive(Clone, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum LeaseState {
     /// Nothing is known yet.
     Asking,
     /// The Lease was ours at that moment.
@@ -195,16 +195,16 @@ impl Rule {
     }
 
     /// What a failure means, given the state before it.
-    fn failed(&self, before: &Standing, error: ClaimError, now: Moment) -> Standing {
+    fn failed(&self, before: &LeaseState, error: ClaimError, now: Moment) -> LeaseState {
         match (error, before) {
-            (ClaimError::Denied(why), _) if !self.known => Standing::Relied(Arc::from(why)),
+            (ClaimError::Denied(why), _) if !self.known => LeaseState::Relied(Arc::from(why)),
             // The account may read Leases and not write them, so no controller of this account has a Lease.
-            (ClaimError::Denied(why), Standing::Asking | Standing::Relied(_)) => {
-                Standing::Relied(Arc::from(why))
+            (ClaimError::Denied(why), LeaseState::Asking | LeaseState::Relied(_)) => {
+                LeaseState::Relied(Arc::from(why))
             }
-            (_, Standing::Alone(at)) if now.at_most_since(*at) < PROVES => before.clone(),
-            (_, Standing::Other(_)) => before.clone(),
-            (error, _) => Standing::Unproved(Arc::from(error.to_string())),
+            (_, LeaseState::Alone(at)) if now.at_most_since(*at) < PROVES => before.clone(),
+            (_, LeaseState::Other(_)) => before.clone(),
+            (error, _) => LeaseState::Unproved(Arc::from(error.to_string())),
         }
     }
 }
@@ -212,26 +212,26 @@ impl Rule {
 /// The answers for the driver and the reports.
 #[derive(Clone)]
 pub(crate) struct Presence {
-    standing: watch::Receiver<Standing>,
+    lease_state: watch::Receiver<LeaseState>,
     clock: Clock,
 }
 
 impl Presence {
     /// Why this controller does nothing now: another controller acts, or may act. `None` when this one may act.
     pub(crate) fn forbids_all(&self) -> Option<Arc<str>> {
-        match &*self.standing.borrow() {
-            Standing::Asking => Some(Arc::from("the Lease of this roster has not been read yet")),
-            Standing::Other(holder) => Some(Arc::from(format!(
+        match &*self.lease_state.borrow() {
+            LeaseState::Asking => Some(Arc::from("the Lease of this roster has not been read yet")),
+            LeaseState::Other(holder) => Some(Arc::from(format!(
                 "another controller acts for this roster: {holder}. This one only observes"
             ))),
-            Standing::Alone(_) | Standing::Relied(_) | Standing::Unproved(_) => None,
+            LeaseState::Alone(_) | LeaseState::Relied(_) | LeaseState::Unproved(_) => None,
         }
     }
 
     /// The pause for the engine. When the pause for another controller ends, the engine treats that as a handover.
     pub(crate) fn pause(&self) -> Option<Pause> {
         let pause = everything(&self.forbids_all()?);
-        let is_other = matches!(&*self.standing.borrow(), Standing::Other(_));
+        let is_other = matches!(&*self.lease_state.borrow(), LeaseState::Other(_));
         let scope = if is_other { PauseScope::OtherController } else { pause.scope };
         Some(Pause { scope, ..pause })
     }
@@ -244,19 +244,19 @@ impl Presence {
 
     /// Why it is not proved that this controller is alone, where it should be.
     fn unproved(&self) -> Option<Arc<str>> {
-        match &*self.standing.borrow() {
-            Standing::Alone(at) if Moment::now(&self.clock).at_most_since(*at) < PROVES => None,
-            Standing::Alone(_) => Some(Arc::from("the Lease of this roster was not renewed for 150 s")),
-            Standing::Unproved(why) => {
+        match &*self.lease_state.borrow() {
+            LeaseState::Alone(at) if Moment::now(&self.clock).at_most_since(*at) < PROVES => None,
+            LeaseState::Alone(_) => Some(Arc::from("the Lease of this roster was not renewed for 150 s")),
+            LeaseState::Unproved(why) => {
                 Some(Arc::from(format!("the Lease of this roster cannot be read or written: {why}")))
             }
-            Standing::Asking | Standing::Relied(_) | Standing::Other(_) => None,
+            LeaseState::Asking | LeaseState::Relied(_) | LeaseState::Other(_) => None,
         }
     }
 
     /// What a report says about it beside the pauses; `None` while a Lease proves that this controller is alone.
     pub(crate) fn says(&self) -> Option<String> {
-        if let Standing::Relied(why) = &*self.standing.borrow() {
+        if let LeaseState::Relied(why) = &*self.lease_state.borrow() {
             return Some(format!(
                 "this controller relies on being the only one of its roster: it has no Lease in kube-system ({why})"
             ));
@@ -267,8 +267,8 @@ impl Presence {
 
     /// Waits a moment for the first answer, so that a short run does not end before it.
     pub(crate) async fn first_answer(&self) {
-        let mut standing = self.standing.clone();
-        let answered = standing.wait_for(|standing| !matches!(standing, Standing::Asking));
+        let mut lease_state = self.lease_state.clone();
+        let answered = lease_state.wait_for(|lease_state| !matches!(lease_state, LeaseState::Asking));
         drop(timeout(WITHIN, answered).await);
     }
 
@@ -288,7 +288,7 @@ pub(crate) struct Watcher {
     roster: String,
     rule: Rule,
     clock: Clock,
-    standing: watch::Sender<Standing>,
+    lease_state: watch::Sender<LeaseState>,
     /// The last message, so that each state is logged once.
     said: Option<String>,
 }
@@ -302,14 +302,14 @@ impl Watcher {
             roster: roster.to_owned(),
             rule,
             clock,
-            standing: watch::Sender::new(Standing::Asking),
+            lease_state: watch::Sender::new(LeaseState::Asking),
             said: None,
         }
     }
 
     /// The handle for the driver and the reports.
     pub(crate) fn presence(&self) -> Presence {
-        Presence { standing: self.standing.subscribe(), clock: self.clock.clone() }
+        Presence { lease_state: self.lease_state.subscribe(), clock: self.clock.clone() }
     }
 
     /// Reads and renews until `stop`, which resolves when no call of this controller is under way any more; then it
@@ -332,26 +332,26 @@ impl Watcher {
     async fn round(&mut self) -> Duration {
         // The time is taken before the request, so that a proof never begins too late.
         let begun = Moment::now(&self.clock);
-        let before = self.standing.borrow().clone();
-        let (standing, wait) = match self.ask(begun).await {
-            Ok(standing @ Standing::Alone(_)) => (standing, RENEW_EVERY),
-            Ok(standing) => (standing, READ_EVERY),
+        let before = self.lease_state.borrow().clone();
+        let (lease_state, wait) = match self.ask(begun).await {
+            Ok(lease_state @ LeaseState::Alone(_)) => (lease_state, RENEW_EVERY),
+            Ok(lease_state) => (lease_state, READ_EVERY),
             Err(ClaimError::Moved) => (before, AGAIN_AFTER),
             Err(error) => (self.rule.failed(&before, error, begun), READ_EVERY),
         };
-        self.say(&standing);
-        self.standing.send_replace(standing);
+        self.say(&lease_state);
+        self.lease_state.send_replace(lease_state);
         wait
     }
 
-    async fn ask(&mut self, begun: Moment) -> Result<Standing, ClaimError> {
+    async fn ask(&mut self, begun: Moment) -> Result<LeaseState, ClaimError> {
         let claim = self.cluster.read_claim(&self.roster).await?;
         match self.rule.judge(claim.as_ref(), begun) {
-            Next::Leave(holder) => Ok(Standing::Other(holder)),
+            Next::Leave(holder) => Ok(LeaseState::Other(holder)),
             Next::Write => {
                 let holder = self.rule.identity.holder.clone();
                 self.write(claim.as_ref(), &holder).await?;
-                Ok(Standing::Alone(begun))
+                Ok(LeaseState::Alone(begun))
             }
         }
     }
@@ -366,7 +366,7 @@ impl Watcher {
 
     /// Releases the Lease, so that the next controller does not have to wait until it counts as abandoned.
     async fn let_go(&self) {
-        if !matches!(&*self.standing.borrow(), Standing::Alone(_)) {
+        if !matches!(&*self.lease_state.borrow(), LeaseState::Alone(_)) {
             return;
         }
         let Ok(Some(claim)) = self.cluster.read_claim(&self.roster).await else { return };
@@ -375,25 +375,25 @@ impl Watcher {
         }
     }
 
-    fn say(&mut self, standing: &Standing) {
+    fn say(&mut self, lease_state: &LeaseState) {
         let roster = self.roster.as_str();
         let lease = reveille_kube::claim_name(roster);
-        let text = match standing {
-            Standing::Asking => return,
-            Standing::Alone(_) => {
+        let text = match lease_state {
+            LeaseState::Asking => return,
+            LeaseState::Alone(_) => {
                 format!("holds the Lease kube-system/{lease}: no other controller acts for this roster")
             }
-            Standing::Relied(why) => {
+            LeaseState::Relied(why) => {
                 format!(
                     "relies on being the only controller of this roster: no Lease kube-system/{lease} ({why})"
                 )
             }
-            Standing::Other(holder) => {
+            LeaseState::Other(holder) => {
                 format!(
                     "another controller holds the Lease kube-system/{lease}: {holder}. This one only observes"
                 )
             }
-            Standing::Unproved(why) => {
+            LeaseState::Unproved(why) => {
                 format!(
                     "the Lease kube-system/{lease} is not known: {why}. Nothing is rebooted, started, deleted or taken away meanwhile"
                 )
@@ -402,8 +402,8 @@ impl Watcher {
         if self.said.as_ref() == Some(&text) {
             return;
         }
-        match standing {
-            Standing::Alone(_) => tracing::info!(roster, "{text}"),
+        match lease_state {
+            LeaseState::Alone(_) => tracing::info!(roster, "{text}"),
             _ => tracing::warn!(roster, "{text}"),
         }
         self.said = Some(text);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Effect, Outcome};
 use reveille_core::engine::State;
-use reveille_core::engine::invariants::{self, Violation, Witnessed};
+use reveille_core::engine::invariants::{self, SeenEffects, Violation};
 use reveille_core::event::Event;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
@@ -29,7 +29,7 @@ use super::redact::Redactor;
 const VIOLATIONS_MAX: usize = 100;
 
 /// The most refused records that are remembered as logged: what waits for the disk at most, with one step more.
-const TOLD_MAX: usize = 32_768;
+const LOGGED_MAX: usize = 32_768;
 
 /// An observer of each step: it gets the state after the step, the event, and its effects.
 pub(crate) type Onlooker<'a> = dyn FnMut(&State, &Event, &[Effect]) + 'a;
@@ -52,23 +52,23 @@ pub(crate) struct EngineHost {
     redact: Redactor,
     recorder: Option<Recorder>,
     hearer: Option<Hearer>,
-    witnessed: Witnessed,
+    seen_effects: SeenEffects,
     violations: Vec<Violation>,
-    told: Told,
+    logged: LoggedRecords,
     stopping: bool,
 }
 
 /// Records that were logged and then refused by the ledger, in the order in which the engine offers them again. While a
 /// disk is full, the engine offers thousands of them twice a minute.
 #[derive(Default)]
-struct Told(VecDeque<Record>);
+struct LoggedRecords(VecDeque<Record>);
 
-impl Told {
+impl LoggedRecords {
     /// Remembers refused records. The engine does not offer an intent again: it makes a new decision.
     fn refused(&mut self, records: impl IntoIterator<Item = Record>) {
         self.0.extend(records.into_iter().filter(|record| !matches!(record, Record::Intended { .. })));
         // The engine drops old findings and has no limit of its own for records that wait.
-        let excess = self.0.len().saturating_sub(TOLD_MAX);
+        let excess = self.0.len().saturating_sub(LOGGED_MAX);
         self.0.drain(..excess);
     }
 
@@ -88,9 +88,9 @@ impl EngineHost {
             ledger_writer,
             recorder: None,
             hearer: None,
-            witnessed: Witnessed::default(),
+            seen_effects: SeenEffects::default(),
             violations: Vec::new(),
-            told: Told::default(),
+            logged: LoggedRecords::default(),
             stopping: false,
         }
     }
@@ -141,7 +141,7 @@ impl EngineHost {
             self.complain(&violation);
         }
         if self.state.is_settled() && self.ledger_writer.outstanding() == 0 {
-            self.witnessed = Witnessed::default();
+            self.seen_effects = SeenEffects::default();
         }
     }
 
@@ -169,13 +169,13 @@ impl EngineHost {
                 recorder.step(now, &event, &effects);
             }
             onlooker(&self.state, &event, &effects);
-            let verdict = invariants::check_touched(&self.state, &effects, &mut self.witnessed);
+            let verdict = invariants::check_touched(&self.state, &effects, &mut self.seen_effects);
             let broken = verdict.err().inspect(|violation| self.complain(violation));
             let mut records = Vec::new();
             for effect in effects {
                 match effect {
                     Effect::Record { id, record } => {
-                        if !self.told.had(&record) {
+                        if !self.logged.had(&record) {
                             journal::tell(&self.state, &record);
                             if let Some(hearer) = &self.hearer {
                                 hearer(&record);
@@ -217,14 +217,14 @@ impl EngineHost {
             Ack::Kept(ids) => {
                 self.ledger_writer.answered(ids.len());
                 for id in &ids {
-                    self.witnessed.acknowledge(*id);
+                    self.seen_effects.acknowledge(*id);
                 }
                 ids.into_iter().map(Event::Recorded).collect()
             }
             Ack::Refused(unkept) => {
                 self.ledger_writer.answered(unkept.len());
                 let (ids, records): (Vec<_>, Vec<_>) = unkept.into_iter().unzip();
-                self.told.refused(records);
+                self.logged.refused(records);
                 ids.into_iter().map(Event::RecordFailed).collect()
             }
             Ack::Over => VecDeque::new(),

@@ -22,8 +22,8 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, Event};
-use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{CloudName, Fence, IntentId, LookId};
+use reveille_core::model::log_evidence::EvidenceQuery;
 use reveille_core::model::time::Span;
 use reveille_diagnose::Judge;
 use tokio::sync::mpsc;
@@ -124,12 +124,12 @@ impl Executor {
         let judge = self.judge.clone();
         tokio::spawn(async move {
             let answer = match &look {
-                Look::Testimony(_, _, hearing) => {
+                Look::LogEvidence(_, _, evidence_query) => {
                     let (console, said) = futures::join!(
                         answered(adapters.of_look(&look), &look),
                         answered(Some(&adapters.cluster), &look)
                     );
-                    weighed(judge.clone(), hearing.clone(), console, said).await
+                    weighed(judge.clone(), evidence_query.clone(), console, said).await
                 }
                 look => answered(adapters.of_look(look), look).await,
             };
@@ -187,22 +187,24 @@ async fn judged(judge: Arc<Judge>, event: Event) -> Event {
         return event;
     }
     let Event::Looked { look, .. } = event else { return event };
-    let heard = beside(move || judge.heard(event)).await;
+    let heard = on_blocking_thread(move || judge.heard(event)).await;
     heard.unwrap_or_else(|answer| Event::Looked { look, answer })
 }
 
 /// The logs of a machine, judged together, also outside the loop.
 async fn weighed(
     judge: Arc<Judge>,
-    hearing: Arc<Hearing>,
+    evidence_query: Arc<EvidenceQuery>,
     console: Result<Answer, ReadError>,
     said: Result<Answer, ReadError>,
 ) -> Result<Answer, ReadError> {
-    beside(move || judge.weigh(&hearing, console, said)).await.unwrap_or_else(|answer| answer)
+    on_blocking_thread(move || judge.weigh(&evidence_query, console, said))
+        .await
+        .unwrap_or_else(|answer| answer)
 }
 
 /// Judges on a thread of its own; returns the given answer when judging fails or no thread is free.
-async fn beside<T: Send + 'static>(
+async fn on_blocking_thread<T: Send + 'static>(
     judging: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Result<Answer, ReadError>> {
     let mut judging = tokio::task::spawn_blocking(judging);
@@ -275,7 +277,7 @@ fn unread(look: &Look, kind: ReadErrorKind, why: &str) -> ReadError {
         Look::Ports(_, id) => format!("the ports of instance {id}"),
         Look::Group(_, id) => format!("group {id}"),
         Look::Router(_, id) => format!("router {id}"),
-        Look::Console(_, id) | Look::Testimony(_, id, _) => format!("the console of instance {id}"),
+        Look::Console(_, id) | Look::LogEvidence(_, id, _) => format!("the console of instance {id}"),
         Look::Actions(_, id) => format!("the action log of instance {id}"),
         Look::Roles(_, user, _) => format!("the roles of user {user}"),
         Look::Node(name) => format!("node {name}"),

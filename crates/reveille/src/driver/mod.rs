@@ -30,7 +30,7 @@ pub(crate) mod ownership_check;
 pub(crate) mod pauses;
 pub(crate) mod recorder;
 mod redact;
-mod sight;
+mod source_log;
 
 #[cfg(test)]
 mod tests;
@@ -50,7 +50,7 @@ use executor::Executor;
 use freeze::Freezes;
 use ledger_writer::Ack;
 use pauses::PauseContext;
-use sight::Sight;
+use source_log::SourceLog;
 
 /// The most events that wait for the loop. A sender waits beyond that.
 pub(crate) const INBOX_MAX: usize = 1024;
@@ -120,7 +120,7 @@ impl Driver {
         }
         let began = Instant::now();
         let mut alarm = Alarm::default();
-        let mut sight = Sight::default();
+        let mut source_log = SourceLog::default();
         let mut freezes = Freezes::default();
         let ended = loop {
             if let Until::Settled(within) = until {
@@ -164,7 +164,7 @@ impl Driver {
             if !self.engine_host.state().context().leading {
                 break Ended::Fenced;
             }
-            sight.review(&self.engine_host.state().context());
+            source_log.review(&self.engine_host.state().context());
             freezes.review(&self.engine_host.state().context(), (self.clock)());
         };
         self.wind_down().await;

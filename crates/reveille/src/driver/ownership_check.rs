@@ -19,7 +19,7 @@ use reveille_core::model::id::{CloudName, PoolName};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::roster::{Ownership, Pool, Roster};
 use reveille_wire::roster::Written;
-use reveille_wire::roster::look::{Crowd, MatchWarning, Odd, matches_warning};
+use reveille_wire::roster::mark_check::{MarkCounts, MatchWarning, Odd, matches_warning};
 
 use crate::adapters::cloud::Strangers;
 
@@ -57,9 +57,9 @@ impl OwnershipCheck {
         let known = self.by_cloud.entry(cloud.clone()).or_default();
         let found = match snapshot.scope {
             Scope::Full => {
-                let there = crowd(roster, cloud, snapshot, self.strangers.get(cloud));
+                let there = mark_counts(roster, cloud, snapshot, self.strangers.get(cloud));
                 let mut found = matches_warning(roster, cloud, &there);
-                if there != Crowd::default() {
+                if there != MarkCounts::default() {
                     meet(&mut self.met, roster, cloud, &found);
                 }
                 let met = |name: &PoolName| {
@@ -98,20 +98,20 @@ impl OwnershipCheck {
 
 /// All instances that exist. Without a count of strangers, only those with a mark of this roster: other rosters share the
 /// listing, and their instances alone would look like all strangers.
-fn crowd(
+fn mark_counts(
     roster: &Roster,
     cloud: &CloudName,
     snapshot: &CloudSnapshot,
     strangers: Option<&Strangers>,
-) -> Crowd {
+) -> MarkCounts {
     let strangers = strangers.and_then(|counted| counted.borrow().clone());
     if let Some(strangers) = strangers {
-        return Crowd::of(&snapshot.instances).and(&strangers);
+        return MarkCounts::of(&snapshot.instances).and(&strangers);
     }
     let marks: BTreeSet<_> =
         roster.pools.values().filter(|pool| pool.cloud == *cloud).map(|pool| &pool.owned.cluster).collect();
     let ours = |instance: &&Arc<Instance>| marks.iter().any(|mark| instance.marks.contains(*mark));
-    Crowd::of(snapshot.instances.iter().filter(ours))
+    MarkCounts::of(snapshot.instances.iter().filter(ours))
 }
 
 /// Remembers the pools whose marks are on an instance now.
@@ -182,7 +182,7 @@ mod tests {
         let mut ownership_check = OwnershipCheck::new(written, BTreeMap::from([("os".into(), counted)]));
         let none = Field::of(0, true);
         assert!(!ownership_check.review(&roster, &listed(&none)), "the strangers are not counted yet");
-        count.send_replace(Some(Arc::new(Crowd::of(&[Arc::new(web.clone())]))));
+        count.send_replace(Some(Arc::new(MarkCounts::of(&[Arc::new(web.clone())]))));
         assert!(ownership_check.review(&roster, &listed(&none)));
         let reason = ownership_check.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
         assert!(
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn emptied_list_proves_nothing_about_marks_seen_before() {
         let stranger = Arc::new(Instance { marks: Arc::default(), ..crate::fixture::instance("7") });
-        let counted = watch::channel(Some(Arc::new(Crowd::of(&[stranger])))).1;
+        let counted = watch::channel(Some(Arc::new(MarkCounts::of(&[stranger])))).1;
         let mut ownership_check =
             OwnershipCheck::new(BTreeMap::new(), BTreeMap::from([("os".into(), counted)]));
         let roster = crate::fixture::roster();

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use reveille_core::effect::Effect;
 use reveille_core::event::Event;
 use reveille_core::model::time::Time;
-use reveille_record::tape::{TapeConfig, TapeError, TapeWriter};
+use reveille_record::recording::{RecordingConfig, RecordingError, RecordingWriter};
 use reveille_wire::recording::{Header, Writer};
 
 /// A hash of the source that the engine of this program decides by.
@@ -49,21 +49,21 @@ impl Recorder {
         directory: &Path,
         header: &Header,
         now: Time,
-        config: TapeConfig,
-    ) -> Result<Self, TapeError> {
+        config: RecordingConfig,
+    ) -> Result<Self, RecordingError> {
         let fence = header.start.fence.0;
         let stamp = Timestamp::from_millisecond(now.ms).unwrap_or_default().strftime("%Y%m%dT%H%M%S.%3fZ");
         let root = directory.join(header.roster.name.as_str());
-        let mut tape = TapeWriter::create(&root, &format!("{stamp}-{fence}"), config)?;
+        let mut writer = RecordingWriter::create(&root, &format!("{stamp}-{fence}"), config)?;
         let lines = Writer::default();
-        let fail = |source| TapeError::Io { doing: "write", path: root.clone(), source };
+        let fail = |source| RecordingError::Io { doing: "write", path: root.clone(), source };
         let first = lines.header(header).map_err(|error| fail(error.into()))?;
-        tape.append(&first)?;
-        tape.flush()?;
-        tracing::info!(roster = %header.roster.name, "recording to {}", tape.directory().display());
+        writer.append(&first)?;
+        writer.flush()?;
+        tracing::info!(roster = %header.roster.name, "recording to {}", writer.directory().display());
         let (steps, inbox) = sync_channel(STEPS_MAX);
         let lagged = Arc::new(AtomicBool::new(false));
-        let hand = Hand { tape: Some(tape), lines, lagged: lagged.clone() };
+        let hand = Hand { writer: Some(writer), lines, lagged: lagged.clone() };
         let thread = std::thread::Builder::new()
             .name("recorder".to_owned())
             .spawn(move || hand.work(&inbox))
@@ -97,7 +97,7 @@ impl Recorder {
 }
 
 struct Hand {
-    tape: Option<TapeWriter>,
+    writer: Option<RecordingWriter>,
     lines: Writer,
     lagged: Arc<AtomicBool>,
 }
@@ -111,7 +111,7 @@ impl Hand {
                 Ok((at, event, effects)) => self.keep(at, &event, &effects),
                 Err(RecvTimeoutError::Timeout) => {
                     flushed = Instant::now();
-                    self.tape.as_mut().map_or(Ok(()), |tape| tape.flush().map_err(Into::into))
+                    self.writer.as_mut().map_or(Ok(()), |writer| writer.flush().map_err(Into::into))
                 }
                 Err(RecvTimeoutError::Disconnected) => break self.end(),
             };
@@ -123,8 +123,8 @@ impl Hand {
 
     fn keep(&mut self, at: Time, event: &Event, effects: &[Effect]) -> anyhow::Result<()> {
         let line = self.lines.step(at, event, effects)?;
-        if let Some(tape) = &mut self.tape {
-            tape.append(&line)?;
+        if let Some(writer) = &mut self.writer {
+            writer.append(&line)?;
         }
         Ok(())
     }
@@ -133,20 +133,20 @@ impl Hand {
         if self.lagged.load(Ordering::Acquire) {
             return self.give_up("the disk did not keep up with the events");
         }
-        if let Some(Err(error)) = self.tape.take().map(TapeWriter::end) {
+        if let Some(Err(error)) = self.writer.take().map(RecordingWriter::end) {
             tracing::warn!("the end of the recording could not be written: {error}");
         }
     }
 
     /// Logs one warning, writes one note, and ends the recording.
     fn give_up(mut self, why: &str) {
-        let Some(tape) = self.tape.take() else { return };
+        let Some(writer) = self.writer.take() else { return };
         tracing::warn!(
             "the recording in {} is over after {} steps: {why}. Everything else goes on",
-            tape.directory().display(),
+            writer.directory().display(),
             self.lines.steps()
         );
-        tape.stop(&format!("Recording ended after {} steps: {why}", self.lines.steps()));
+        writer.stop(&format!("Recording ended after {} steps: {why}", self.lines.steps()));
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
     use reveille_core::model::instance::{Fault, InstanceAction, InstanceState, Mark};
     use reveille_core::model::network::{Direction, Family, GroupRule, Remote, RuleSpec};
     use reveille_core::model::node::{Asks, Condition, NodeEvent, Ready};
-    use reveille_record::tape::{TapeReader, runs};
+    use reveille_record::recording::{RecordingReader, runs};
 
     use super::*;
     use crate::driver::engine_host::{EngineHost, Input};
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    fn engine_host(directory: &Path, config: TapeConfig) -> EngineHost {
+    fn engine_host(directory: &Path, config: RecordingConfig) -> EngineHost {
         let ledger_store = ledger_store::open(&directory.join("state"), "a test", NOW).unwrap().ledger_store;
         let (ledger_writer, _acks) = LedgerWriter::start(Box::new(ledger_store)).unwrap();
         let recorder = Recorder::start(&directory.join("flight"), &header(), NOW, config).unwrap();
@@ -193,7 +193,7 @@ mod tests {
 
     fn read(directory: &Path) -> (Vec<String>, Option<String>) {
         let run = runs(&directory.join("flight")).unwrap().remove(0);
-        let mut reader = TapeReader::open(&run).unwrap();
+        let mut reader = RecordingReader::open(&run).unwrap();
         let mut lines = Vec::new();
         while let Some(line) = reader.next_line().unwrap() {
             lines.push(String::from_utf8(line.bytes).unwrap());
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn no_secret_reaches_a_recording_or_the_ledger() {
         let directory = tempfile::tempdir().unwrap();
-        let mut engine_host = engine_host(directory.path(), TapeConfig::STANDARD);
+        let mut engine_host = engine_host(directory.path(), RecordingConfig::STANDARD);
         let events = talkative();
         for (event, place) in events.iter().zip(1..) {
             assert!(format!("{event:?}").contains(CANARY), "event {place} holds the canary");
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn full_recording_stops_with_a_notice_and_the_engine_continues() {
         let directory = tempfile::tempdir().unwrap();
-        let small = TapeConfig { segment_bytes_max: 4096, total_bytes_max: 6000, frame_bytes_max: 256 };
+        let small = RecordingConfig { segment_bytes_max: 4096, total_bytes_max: 6000, frame_bytes_max: 256 };
         let mut engine_host = engine_host(directory.path(), small);
         for number in 0..2000 {
             let text: Arc<str> =

@@ -18,10 +18,10 @@ use reveille_core::effect::{Outcome, ReadError};
 use reveille_core::event::{AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause};
 use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::instance::{Fault, Instance, InstanceAction, Mark};
+use reveille_core::model::log_findings::LogFinding;
 use reveille_core::model::network::{GroupRule, SecurityGroup};
 use reveille_core::model::node::{Condition, Node, NodeEvent};
 use reveille_core::model::roster::Roster;
-use reveille_core::model::testimony::Told;
 
 /// Removes secrets.
 #[derive(Clone, Debug, Default)]
@@ -138,7 +138,7 @@ impl Redactor {
             Answer::Console(log) => Answer::Console(keep(&log)),
             Answer::NoConsole(why) => Answer::NoConsole(text(why)),
             // The quotes in it were masked when it was judged; `Said` never arrives unjudged.
-            Answer::Testimony(_) | Answer::Said(_) => answer,
+            Answer::LogFindings(_) | Answer::Said(_) => answer,
             Answer::Actions(actions) => {
                 let clean =
                     |action: InstanceAction| InstanceAction { message: action.message.map(text), ..action };
@@ -220,13 +220,13 @@ fn report(report: Arc<AgentReport>) -> Arc<AgentReport> {
     if let Some(work) = &mut clean.work {
         work.what = text(work.what.clone());
     }
-    if let Some(hold) = &mut clean.hold {
-        hold.text = text(hold.text.clone());
+    if let Some(blocker) = &mut clean.blocker {
+        blocker.text = text(blocker.text.clone());
     }
     if clean == *report { report } else { Arc::new(clean) }
 }
 
-fn told(told: &mut Told) {
+fn told(told: &mut LogFinding) {
     for quote in told.proof.iter_mut().chain(&mut told.against) {
         quote.text = text(quote.text.clone());
     }

@@ -9,6 +9,6 @@
 //!
 //! The detector decides what is hot; this module has the connections, their limits and their end. It writes nothing to a cluster.
 
-pub(crate) mod look;
+pub(crate) mod query;
 pub(crate) mod snapshot;
 pub(crate) mod watcher;

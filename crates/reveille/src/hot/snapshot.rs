@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  the watch of nodes, open in any case ───────┐
-//!  watcher of the cluster: Watched ────────────┼▶ Standing ─▶ status: all of it    why: what is about the machine
+//!  watcher of the cluster: Watched ────────────┼▶ HotSnapshot ─▶ status: all of it    why: what is about the machine
 //!  watcher of Rancher: Watched ────────────────┘
 //! ```
 //!
@@ -67,13 +67,13 @@ pub(crate) struct Management {
 
 /// The hot objects of one roster now.
 #[derive(Clone)]
-pub(crate) struct Standing {
+pub(crate) struct HotSnapshot {
     cluster: Cluster,
     own: Option<Watched>,
     rancher: Option<Management>,
 }
 
-impl Standing {
+impl HotSnapshot {
     /// The sources: a cluster whose nodes are watched in any case, and the API servers of the roster's `hot` sections.
     pub(crate) const fn new(cluster: Cluster, own: Option<Watched>, rancher: Option<Management>) -> Self {
         Self { cluster, own, rancher }
@@ -82,10 +82,10 @@ impl Standing {
     /// Adds the hot objects to a report.
     pub(crate) fn fill(&self, report: &mut Report) {
         match report {
-            Report::RollReport(roll) => {
-                roll.hot = self.verdicts();
-                roll.hot.truncate(REPORTED_MAX);
-                roll.hot_unread = self.unread();
+            Report::StatusReport(status) => {
+                status.hot = self.verdicts();
+                status.hot.truncate(REPORTED_MAX);
+                status.hot_unread = self.unread();
             }
             Report::WhyReport(why) => {
                 let there = self.rancher.as_ref().map(|rancher| rancher.cluster.as_str());

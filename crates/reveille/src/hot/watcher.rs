@@ -20,8 +20,8 @@ use reveille_wire::roster::{CheckedRoster, ClusterRef, HotRef};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::look::{Begin, Listener, Look};
-use super::snapshot::{Known, Management, Standing, Watched};
+use super::query::{Begin, HotQuery, Listener};
+use super::snapshot::{HotSnapshot, Known, Management, Watched};
 use crate::adapters::cluster;
 
 /// The time between two samples of the counts: those of a big API server have megabytes.
@@ -46,12 +46,12 @@ enum Whose {
 }
 
 /// The watchers of one process.
-pub(crate) struct Vigils {
+pub(crate) struct HotWatchers {
     stopped: watch::Receiver<bool>,
     of_rancher: BTreeMap<(ClusterRef, HotRef), Watched>,
 }
 
-impl Vigils {
+impl HotWatchers {
     /// No watcher yet. Each one ends when `stopped` becomes true.
     pub(crate) const fn new(stopped: watch::Receiver<bool>) -> Self {
         Self { stopped, of_rancher: BTreeMap::new() }
@@ -63,11 +63,11 @@ impl Vigils {
         checked: &CheckedRoster,
         cluster: &Cluster,
         tasks: &mut JoinSet<()>,
-    ) -> Standing {
+    ) -> HotSnapshot {
         let own = checked.hot.clone().map(|wanted| {
             let watched = Watched::new();
             let (reach, whose) = (Reach::Here(cluster.clone()), Whose::Cluster(checked.roster.name.clone()));
-            tasks.spawn(keep(Keeper::new(whose, watched.clone()), reach, wanted, self.stopped.clone()));
+            tasks.spawn(keep(WatchState::new(whose, watched.clone()), reach, wanted, self.stopped.clone()));
             watched
         });
         let rancher = checked.rancher.as_ref().and_then(|rancher| {
@@ -76,18 +76,18 @@ impl Vigils {
             let reach = Reach::There(cluster::config(&at));
             let shared = self.of_rancher.entry((at, wanted.clone())).or_insert_with(|| {
                 let watched = Watched::new();
-                let keeper = Keeper::new(Whose::Rancher, watched.clone());
-                tasks.spawn(keep(keeper, reach, wanted, self.stopped.clone()));
+                let watch_state = WatchState::new(Whose::Rancher, watched.clone());
+                tasks.spawn(keep(watch_state, reach, wanted, self.stopped.clone()));
                 watched
             });
             Some(Management { watched: shared.clone(), cluster: rancher.cluster.clone() })
         });
-        Standing::new(cluster.clone(), own, rancher)
+        HotSnapshot::new(cluster.clone(), own, rancher)
     }
 }
 
 /// Receives the events of a look, keeps the state, and logs it.
-struct Keeper {
+struct WatchState {
     whose: Whose,
     watched: Watched,
     /// Kinds whose failure was logged; each is logged once.
@@ -96,7 +96,7 @@ struct Keeper {
     is_blind: bool,
 }
 
-impl Keeper {
+impl WatchState {
     const fn new(whose: Whose, watched: Watched) -> Self {
         Self { whose, watched, untold: BTreeSet::new(), is_blind: false }
     }
@@ -149,7 +149,7 @@ impl Keeper {
     }
 }
 
-impl Listener for Keeper {
+impl Listener for WatchState {
     fn hot(&mut self, verdict: &Verdict, is_new: bool) {
         if is_new {
             let rate = verdict.rates.first().map(ToString::to_string).unwrap_or_default();
@@ -210,11 +210,11 @@ impl Listener for Keeper {
 }
 
 /// Runs looks until it is told to stop.
-async fn keep(mut keeper: Keeper, reach: Reach, wanted: HotRef, mut stopped: watch::Receiver<bool>) {
+async fn keep(mut watch_state: WatchState, reach: Reach, wanted: HotRef, mut stopped: watch::Receiver<bool>) {
     let mut again = AGAIN_MIN;
     loop {
-        let Err(why) = look(&mut keeper, &reach, &wanted, &mut stopped).await else { return };
-        keeper.cannot_begin(&why, again);
+        let Err(why) = query(&mut watch_state, &reach, &wanted, &mut stopped).await else { return };
+        watch_state.cannot_begin(&why, again);
         // A closed channel counts as the request to stop.
         if tokio::time::timeout(again, stopped.wait_for(|stop| *stop)).await.is_ok() {
             return;
@@ -224,8 +224,8 @@ async fn keep(mut keeper: Keeper, reach: Reach, wanted: HotRef, mut stopped: wat
 }
 
 /// Runs one look to the end of the process; returns why it could not begin.
-async fn look(
-    keeper: &mut Keeper,
+async fn query(
+    watch_state: &mut WatchState,
     reach: &Reach,
     wanted: &HotRef,
     stopped: &mut watch::Receiver<bool>,
@@ -234,14 +234,15 @@ async fn look(
         Reach::Here(cluster) => cluster.clone(),
         Reach::There(config) => Cluster::connect(config).await.map_err(|error| error.to_string())?,
     };
-    keeper.begins(cluster.server());
-    let section = keeper.section();
-    let look = Look::open(cluster, begin(wanted), keeper).await.map_err(|failure| failure.to_string())?;
-    if look.kinds() == 0 {
+    watch_state.begins(cluster.server());
+    let section = watch_state.section();
+    let query =
+        HotQuery::open(cluster, begin(wanted), watch_state).await.map_err(|failure| failure.to_string())?;
+    if query.kinds() == 0 {
         return Err(format!("it has none of the kinds of {section}"));
     }
     // A closed channel counts as the request to stop.
-    look.run(async { drop(stopped.wait_for(|stop| *stop).await) }).await;
+    query.run(async { drop(stopped.wait_for(|stop| *stop).await) }).await;
     Ok(())
 }
 

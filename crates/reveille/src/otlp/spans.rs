@@ -8,7 +8,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use reveille_core::diagnose::console::mask_secrets;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
-use reveille_registrar::registry::course::{Said, Silence, Stretch};
+use reveille_registrar::registry::flow::{Said, Silence, Stretch};
 use reveille_registrar::registry::{JoinEnd, JoinOver, Who};
 
 /// A span.
@@ -50,7 +50,7 @@ impl From<&str> for Value {
 
 /// The spans of a join, the span of the whole join first.
 pub(super) fn of(who: &Who, over: &JoinOver) -> Vec<Span> {
-    let began = over.course.began;
+    let began = over.flow.began;
     let trace = trace_id(who.machine.as_str(), began);
     let root = span_id(trace, "join");
     // A clock that was set back must not make a span end before it begins.
@@ -63,17 +63,17 @@ pub(super) fn of(who: &Who, over: &JoinOver) -> Vec<Span> {
         start: began,
         end: ended,
         attributes: of_machine(who, over),
-        events: over.course.silences.iter().map(|silence| silent(silence, ended)).collect(),
+        events: over.flow.silences.iter().map(|silence| silent(silence, ended)).collect(),
         status: match over.end {
             JoinEnd::Held => Ok(()),
             end => Err(end.name().to_owned()),
         },
     }];
-    spans.extend(over.course.stretches().map(|(stage, stretch)| {
+    spans.extend(over.flow.stretches().map(|(stage, stretch)| {
         let start = stretch.entered.max(began).min(ended);
         let end = stretch.left.unwrap_or(ended).clamp(start, ended);
         let silences =
-            over.course.silences.iter().filter(|silence| silence.stage.is_some_and(|at| at.0 == stage));
+            over.flow.silences.iter().filter(|silence| silence.stage.is_some_and(|at| at.0 == stage));
         let said = [("agent", &stretch.agent_said), ("server", &stretch.server_said)];
         let said = said.into_iter().filter_map(|(side, said)| Some(error(side, said.as_ref()?)));
         Span {
@@ -98,7 +98,7 @@ fn of_machine(who: &Who, over: &JoinOver) -> Vec<(&'static str, Value)> {
         ("reveille.pool", over.pool.as_str().into()),
         ("k8s.node.name", who.node_name.as_str().into()),
         ("reveille.join.end", over.end.name().into()),
-        ("reveille.silences", Value::Number(over.course.silences_count.into())),
+        ("reveille.silences", Value::Number(over.flow.silences_count.into())),
     ];
     if let Some(instance) = &who.identity.instance_id {
         all.push(("reveille.provider_id", instance.as_str().into()));

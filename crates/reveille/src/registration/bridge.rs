@@ -15,14 +15,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reveille_core::model::agent::{
-    AgentHold, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+    AgentBlocker, AgentBlockerKind, ApiSaid, Ask, KubeletSaid, StageError, StageSaid, Who, Work,
 };
 use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::id::{AgentId, InstanceId, NodeName, RosterName};
 use reveille_core::model::incident::Confidence;
-use reveille_core::model::testimony::{Quote, Told};
+use reveille_core::model::log_findings::{LogFinding, Quote};
 use reveille_core::model::time::Span;
 use reveille_registrar::registry::{Event, Heard, Machine, MachineId, NoAnswer, OrderId, What};
 use reveille_registrar::server::Hand;
@@ -158,8 +158,8 @@ fn keep_account(accounts: &mut BTreeMap<MachineId, Kept>, told: &Heard) {
         }
         What::Arrived { .. } | What::Left => {
             if let Some(kept) = accounts.get_mut(&told.who.machine) {
-                let hold = kept.account.hold.take();
-                *kept = Kept { account: Account { hold, ..Account::default() }, said: false };
+                let blocker = kept.account.blocker.take();
+                *kept = Kept { account: Account { blocker, ..Account::default() }, said: false };
             }
         }
         What::Forgotten => drop(accounts.remove(&told.who.machine)),
@@ -217,7 +217,7 @@ async fn pass_on(hand: Hand, roster: u64, mut asks: mpsc::Receiver<Asking>, pend
 async fn fits(hand: &Hand, machine: &MachineId, instance: InstanceId) -> Result<(), &'static str> {
     let machine = machine.clone();
     let looked = hand.view(move |registry, _| {
-        let known = registry.book().machine(&machine).ok_or("no such agent is known")?;
+        let known = registry.index().machine(&machine).ok_or("no such agent is known")?;
         if known.is_on(instance.as_str()) { Ok(()) } else { Err("the agent is on another machine") }
     });
     looked.await.unwrap_or(Err("the registration server ends"))
@@ -230,7 +230,7 @@ async fn tell(hand: &Hand, reports: &AgentReports, told: &Heard, number: u64, ke
             let machine = told.who.machine.clone();
             let found = hand.view(move |registry, _| {
                 let session = registry.session_of(&machine)?;
-                Some(report(registry.book().machine(&machine)?, session, number, &kept))
+                Some(report(registry.index().machine(&machine)?, session, number, &kept))
             });
             if let Ok(Some(report)) = found.await {
                 reports.said(agent, report);
@@ -280,16 +280,17 @@ fn report(machine: &Machine, session: u64, number: u64, kept: &Kept) -> AgentRep
             attempt: work.attempt,
             of: work.of,
         }),
-        hold: account.hold.as_ref().map(|hold| AgentHold {
-            kind: named(HoldKind::ALL, HoldKind::name, &hold.kind).unwrap_or(HoldKind::Other),
-            text: hold.text.shared(),
+        blocker: account.blocker.as_ref().map(|blocker| AgentBlocker {
+            kind: named(AgentBlockerKind::ALL, AgentBlockerKind::name, &blocker.kind)
+                .unwrap_or(AgentBlockerKind::Other),
+            text: blocker.text.shared(),
         }),
         may: account.may.iter().filter_map(|word| named(Ask::ALL, Ask::name, word)).collect(),
     }
 }
 
 /// The maintenance that the cloud announced to the machine, as one cause with a line for each announcement.
-fn announced(account: &Account) -> Vec<Told> {
+fn announced(account: &Account) -> Vec<LogFinding> {
     let quote = |text: &reveille_wire::agent::text::Sentence| {
         let sign = text.split(':').next().unwrap_or_default();
         Quote {
@@ -302,7 +303,7 @@ fn announced(account: &Account) -> Vec<Told> {
     if proof.is_empty() {
         return Vec::new();
     }
-    vec![Told {
+    vec![LogFinding {
         cause: Cause::Announced,
         stage: Cause::Announced.stage(),
         confidence: Confidence::Sure,
@@ -349,14 +350,14 @@ mod tests {
         });
         let mut accounts = BTreeMap::new();
         let mut hear = |what| keep_account(&mut accounts, &Heard { who: who.clone(), what });
-        let hold = Some(frame::Hold { kind: "leaving".into(), text: "drained".into() });
-        let account = Account { kubelet: "runs".into(), hold: hold.clone(), ..Account::default() };
+        let blocker = Some(frame::Blocker { kind: "leaving".into(), text: "drained".into() });
+        let account = Account { kubelet: "runs".into(), blocker: blocker.clone(), ..Account::default() };
         hear(What::Alive { stage: None, joined: true, account: Some(Box::new(account)) });
         hear(What::Left);
         hear(What::Arrived { session: 2, joined: true });
         hear(What::Alive { stage: None, joined: true, account: None });
         let kept = accounts[&who.machine].clone();
-        assert_eq!((kept.account, kept.said), (Account { hold, ..Account::default() }, false));
+        assert_eq!((kept.account, kept.said), (Account { blocker, ..Account::default() }, false));
     }
 
     #[test]

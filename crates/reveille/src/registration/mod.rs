@@ -1,10 +1,10 @@
 //! The registration server: `run --listen` starts it beside the engine, on a thread of its own.
 //!
 //! ```text
-//!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ token_issuer: bootstrap tokens
+//!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ TokenRequest ──▶ token_issuer: bootstrap tokens
 //!                                                                   ├▶ NodeAsked ─▶ nodes: the cluster's Node of a name
 //!                                                                   └▶ Heard ─▶ bridge: the log, and each engine's facts
-//!                        its beats ─▶ pulse: does the server hear the machines ─▶ each engine's facts
+//!                        its beats ─▶ liveness: does the server hear the machines ─▶ each engine's facts
 //!  the cluster's watch ─▶ Answers ─▶ which roles exist ─▶ Hand       each engine's records ─▶ sighted: deleted instances ─▶ Hand
 //! ```
 //!
@@ -14,8 +14,8 @@
 pub(crate) mod asked;
 pub(crate) mod bridge;
 pub(crate) mod evidence;
+mod liveness;
 pub(crate) mod nodes;
-mod pulse;
 mod rooms;
 pub(crate) mod sighted;
 #[cfg(test)]
@@ -35,7 +35,7 @@ use reveille_kube::Cluster;
 use reveille_node::private;
 use reveille_registrar::plans_watch::Watch;
 use reveille_registrar::registry::{Event, Heard, Settings, What};
-use reveille_registrar::server::{Hand, Limits, Mint, NodeAsked, Run, Setup, StartError, start};
+use reveille_registrar::server::{Hand, Limits, NodeAsked, Run, Setup, StartError, TokenRequest, start};
 use reveille_wire::agent::Role;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -44,7 +44,7 @@ use crate::cli;
 use crate::cli::failure::Failure;
 use crate::otlp::{self, Exporter};
 
-use nodes::Roll;
+use nodes::NodeIndex;
 
 /// The most archives that wait for the disk.
 const ENDINGS_MAX: usize = 4;
@@ -63,7 +63,7 @@ pub(crate) struct Site {
     /// Whether the API server answers.
     pub(crate) answers: Answers,
     /// The names and ids of its Nodes.
-    pub(crate) roll: Roll,
+    pub(crate) node_index: NodeIndex,
     /// The channels for its engine's facts and requests.
     pub(crate) engine: bridge::Engine,
     /// What its engine knows about instances.
@@ -91,7 +91,7 @@ struct Begun {
     pins: Vec<String>,
     hand: Hand,
     heard: mpsc::Receiver<Heard>,
-    mints: mpsc::Receiver<Mint>,
+    token_requests: mpsc::Receiver<TokenRequest>,
     nodes: mpsc::Receiver<NodeAsked>,
     beats: watch::Receiver<()>,
 }
@@ -134,18 +134,19 @@ pub(crate) async fn begin(
     }
     let (mut clusters, mut engines, mut sources) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let reports = sites.values().map(|site| site.engine.reports.clone()).collect();
-    background.spawn(pulse::listen(begun.beats, reports, pulse::DEAF_AFTER));
+    background.spawn(liveness::listen(begun.beats, reports, liveness::DEAF_AFTER));
     for (roster, site) in sites {
         background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers.clone()));
         background.spawn(sighted::pass_on(begun.hand.clone(), roster.clone(), site.sighted));
         engines.insert(roster.clone(), site.engine);
-        sources.insert(roster.clone(), nodes::Source::new(site.cluster.clone(), site.roll, site.answers));
+        sources
+            .insert(roster.clone(), nodes::Source::new(site.cluster.clone(), site.node_index, site.answers));
         clusters.insert(roster, site.cluster);
     }
     let (endings, ended) = mpsc::channel(ENDINGS_MAX);
     background.spawn(keep_endings(evidence::folder(&directory), ended));
     background.spawn(nodes::serve(begun.nodes, sources));
-    background.spawn(token_issuer::serve(begun.mints, clusters));
+    background.spawn(token_issuer::serve(begun.token_requests, clusters));
     background.spawn(bridge::carry(begun.hand, begun.heard, engines, exporter, endings));
     Ok(Some(Registration { failed, thread }))
 }
@@ -213,13 +214,13 @@ async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) ->
     let (begun, run) = match start(setup).await {
         Ok(server) => {
             let (beating, beats) = watch::channel(());
-            tokio::spawn(pulse::beat(server.hand.clone(), beating, pulse::EVERY));
+            tokio::spawn(liveness::beat(server.hand.clone(), beating, liveness::EVERY));
             let begun = Begun {
                 address: server.address,
                 pins: server.pins,
                 hand: server.hand,
                 heard: server.heard,
-                mints: server.mints,
+                token_requests: server.token_requests,
                 nodes: server.nodes,
                 beats,
             };
@@ -309,7 +310,7 @@ fn log(Heard { who, what }: &Heard) {
             tracing::info!(%machine, %node, stage = %report.stage, step = ?report.step, attempts = report.attempts, error);
         }
         What::JoinOver(over) => {
-            let took = over.ended.since(over.course.began);
+            let took = over.ended.since(over.flow.began);
             tracing::info!(%machine, %node, took_s = took.ms / 1000, "its join is over: {}", over.end.name());
         }
         What::Rival(part, _, facts) => {

@@ -1,7 +1,7 @@
 //! Finds the Nodes that a machine claims in a roster's cluster: the Node of its name, and the Nodes that carry its ids.
 //!
 //! ```text
-//!  the cluster's watch ─▶ Roll: the ids and names of all Nodes ─▶ names ───────────────┐
+//!  the cluster's watch ─▶ NodeIndex: the ids and names of all Nodes ─▶ names ──────────┐
 //!  a machine's name, in its own roster ────────────────────────────────────────────────┴▶ each Node is read, past every cache
 //! ```
 //!
@@ -41,7 +41,7 @@ const TOLD_EVERY: Duration = Duration::from_mins(1);
 
 /// The ids that the Nodes of a cluster carry, from its watch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Roll(Arc<Mutex<Listed>>);
+pub(crate) struct NodeIndex(Arc<Mutex<Listed>>);
 
 #[derive(Debug, Default)]
 struct Listed {
@@ -70,7 +70,7 @@ impl Mark {
     }
 }
 
-impl Roll {
+impl NodeIndex {
     /// Processes a fact of the watch.
     pub(crate) fn heed(&self, fact: &ClusterFact) {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +146,7 @@ fn marks(node: &NodeIds) -> Vec<Mark> {
 #[derive(Clone)]
 pub(super) struct Source {
     cluster: Cluster,
-    roll: Roll,
+    node_index: NodeIndex,
     answers: Answers,
     unread: Arc<Mutex<Unread>>,
 }
@@ -191,8 +191,8 @@ pub(super) async fn serve(mut asked: mpsc::Receiver<NodeAsked>, clusters: BTreeM
 }
 
 impl Source {
-    pub(super) fn new(cluster: Cluster, roll: Roll, answers: Answers) -> Self {
-        Self { cluster, roll, answers, unread: Arc::default() }
+    pub(super) fn new(cluster: Cluster, node_index: NodeIndex, answers: Answers) -> Self {
+        Self { cluster, node_index, answers, unread: Arc::default() }
     }
 
     /// Reads the Node of the name, and the Nodes that carry a claimed id or have one as their name. In another roster the
@@ -207,7 +207,7 @@ impl Source {
             return NodeSaid::Absent;
         }
         // The API server answers, so its list arrives in a moment.
-        let Some(mut meant) = self.roll.meant_soon(name, ids).await else { return NodeSaid::Partly };
+        let Some(mut meant) = self.node_index.meant_soon(name, ids).await else { return NodeSaid::Partly };
         meant.retain(|name| Some(name) != own.as_ref());
         if meant.len() > CARRIERS_MAX {
             let why = format!("{} Nodes carry what one machine claims, and are not all read", meant.len());
@@ -225,7 +225,7 @@ impl Source {
 
     /// The API server does not answer and never sent a list: the cluster may not have a control plane yet.
     fn was_never_there(&self, name: &Word) -> bool {
-        *self.answers.borrow() == Some(false) && self.roll.meant(name, &[]).is_none()
+        *self.answers.borrow() == Some(false) && self.node_index.meant(name, &[]).is_none()
     }
 
     /// One Node; `None` where the API server did not answer.

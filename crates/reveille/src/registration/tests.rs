@@ -113,14 +113,14 @@ async fn engine_is_told_it_is_deaf_while_the_server_hangs() {
         runtime.block_on(async move {
             let server = start(setup).await.unwrap();
             let (beating, beats) = watch::channel(());
-            tokio::spawn(pulse::beat(server.hand.clone(), beating, Duration::from_millis(20)));
+            tokio::spawn(liveness::beat(server.hand.clone(), beating, Duration::from_millis(20)));
             assert!(told.send((tokio::runtime::Handle::current(), server.hand, beats)).is_ok());
             server.run.until(stopped).await
         })
     });
     let (runtime, hand, beats) = begun.await.unwrap();
     let (inbox, mut events) = mpsc::channel(16);
-    tokio::spawn(pulse::listen(beats, vec![AgentReports::new(inbox)], Duration::from_millis(500)));
+    tokio::spawn(liveness::listen(beats, vec![AgentReports::new(inbox)], Duration::from_millis(500)));
     let stand_still = || std::thread::sleep(Duration::from_secs(2));
     for freeze in ["runtime", "registry"] {
         if freeze == "runtime" {
@@ -165,13 +165,16 @@ async fn cluster_that_refuses_tokens_is_logged_once_for_all_machines() {
     let log = directory.path().join("log");
     let written = Arc::new(std::fs::File::create(&log).unwrap());
     let _log = tracing::subscriber::set_default(logging::text(written, false));
-    let (mints, asked) = mpsc::channel(64);
+    let (token_requests, asked) = mpsc::channel(64);
     let serving = tokio::spawn(token_issuer::serve(asked, BTreeMap::from([("prod".into(), cluster)])));
     let mut replies = Vec::new();
     for number in 0..50 {
         let (reply, made) = oneshot::channel();
         let (roster, machine) = ("prod".into(), MachineId::new(format!("m-{number}")));
-        mints.send(Mint::Make { roster, machine, ttl: Span::from_min(30), reply }).await.unwrap();
+        token_requests
+            .send(TokenRequest::Make { roster, machine, ttl: Span::from_min(30), reply })
+            .await
+            .unwrap();
         replies.push(made);
     }
     for made in replies {

@@ -12,7 +12,7 @@ use reveille_core::model::id::RosterName;
 use reveille_core::model::time::Span;
 use reveille_kube::{BootstrapToken, Cluster};
 use reveille_registrar::registry::MachineId;
-use reveille_registrar::server::{Lines, Mint};
+use reveille_registrar::server::{Lines, TokenRequest};
 use reveille_wire::agent::Secret;
 use reveille_wire::agent::text::Sentence;
 use tokio::sync::mpsc;
@@ -24,55 +24,58 @@ use crate::driver::clock;
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// The log lines of each cluster.
-type Told = Arc<Mutex<Lines<RosterName>>>;
+type LogLimits = Arc<Mutex<Lines<RosterName>>>;
 
 /// Makes and deletes tokens until every sender is gone.
-pub(super) async fn serve(mut mints: mpsc::Receiver<Mint>, clusters: BTreeMap<RosterName, Cluster>) {
-    let (rooms, told) = (Rooms::of(clusters.keys()), Told::default());
-    while let Some(mint) = mints.recv().await {
-        let at = rooms.enter(roster(&mint)).zip(clusters.get(roster(&mint)).cloned());
-        match (at, mint) {
-            (Some((inside, cluster)), mint) => {
-                let told = told.clone();
-                tokio::spawn(inside.take_turn(async move { perform(mint, &cluster, &told).await }));
+pub(super) async fn serve(
+    mut token_requests: mpsc::Receiver<TokenRequest>,
+    clusters: BTreeMap<RosterName, Cluster>,
+) {
+    let (rooms, log_limits) = (Rooms::of(clusters.keys()), LogLimits::default());
+    while let Some(request) = token_requests.recv().await {
+        let at = rooms.enter(roster(&request)).zip(clusters.get(roster(&request)).cloned());
+        match (at, request) {
+            (Some((inside, cluster)), request) => {
+                let log_limits = log_limits.clone();
+                tokio::spawn(inside.take_turn(async move { perform(request, &cluster, &log_limits).await }));
             }
-            (None, Mint::Make { reply, .. }) => {
+            (None, TokenRequest::Make { reply, .. }) => {
                 let why = "no cluster of this server is the machine's, or too many tokens wait for it";
                 // The requester may have given up.
                 drop(reply.send(Err(why.into())));
             }
             // The token expires on its own.
-            (None, Mint::Drop { .. }) => {}
+            (None, TokenRequest::Drop { .. }) => {}
         }
     }
 }
 
-const fn roster(mint: &Mint) -> &RosterName {
-    match mint {
-        Mint::Make { roster, .. } | Mint::Drop { roster, .. } => roster,
+const fn roster(request: &TokenRequest) -> &RosterName {
+    match request {
+        TokenRequest::Make { roster, .. } | TokenRequest::Drop { roster, .. } => roster,
     }
 }
 
-async fn perform(mint: Mint, cluster: &Cluster, told: &Told) {
-    match mint {
-        Mint::Make { roster, machine, ttl, reply } => {
+async fn perform(request: TokenRequest, cluster: &Cluster, log_limits: &LogLimits) {
+    match request {
+        TokenRequest::Make { roster, machine, ttl, reply } => {
             // The requester gave up, so no machine would use the token.
             if reply.is_closed() {
                 return;
             }
             let made = make(cluster, &machine, ttl).await;
             if let Err(why) = &made
-                && let Some(times) = is_due(told, &roster, "make")
+                && let Some(times) = is_due(log_limits, &roster, "make")
             {
                 tracing::warn!(%roster, %machine, times, "no bootstrap token could be made: {why}");
             }
             // If the requester gave up, the token expires on its own.
             drop(reply.send(made));
         }
-        Mint::Drop { roster, token } => {
+        TokenRequest::Drop { roster, token } => {
             let Some((id, _)) = token.expose().split_once('.') else { return };
             if let Err(why) = cluster.drop_bootstrap_token(id).await
-                && let Some(times) = is_due(told, &roster, "drop")
+                && let Some(times) = is_due(log_limits, &roster, "drop")
             {
                 tracing::info!(
                     %roster, times,
@@ -84,8 +87,8 @@ async fn perform(mint: Mint, cluster: &Cluster, told: &Told) {
 }
 
 /// How often it happened since the last log line; `None` where that was within the minute.
-fn is_due(told: &Told, roster: &RosterName, what: &'static str) -> Option<u64> {
-    let mut lines = told.lock().unwrap_or_else(PoisonError::into_inner);
+fn is_due(log_limits: &LogLimits, roster: &RosterName, what: &'static str) -> Option<u64> {
+    let mut lines = log_limits.lock().unwrap_or_else(PoisonError::into_inner);
     lines.is_due(Instant::now(), roster.clone(), what)
 }
 

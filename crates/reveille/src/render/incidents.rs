@@ -5,7 +5,7 @@ use reveille_wire::report::{IncidentReport, IncidentsReport};
 use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use crate::view::machine::verdict_words_of;
-use crate::view::roll::spoken_ago;
+use crate::view::status::spoken_ago;
 
 /// On a terminal with fewer columns, cause, attempts and state share a column.
 const WIDE: u16 = 120;

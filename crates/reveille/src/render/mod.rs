@@ -1,7 +1,7 @@
 //! Reports as text for people: the most useful line first, in aligned columns.
 //!
 //! ```text
-//!  report ─▶ roll | why | plan | incidents | doctor ─▶ String        Paper: width, colours, time zone
+//!  report ─▶ status | why | plan | incidents | doctor ─▶ String        Paper: width, colours, time zone
 //! ```
 //!
 //! Each renderer takes plain data and returns one string, so that tests can compare a page with a file. Colour only
@@ -22,9 +22,9 @@ pub(crate) mod rancher;
 #[cfg(feature = "controller")]
 pub(crate) mod repairs;
 #[cfg(feature = "controller")]
-pub(crate) mod roll;
-#[cfg(feature = "controller")]
 pub(crate) mod stage;
+#[cfg(feature = "controller")]
+pub(crate) mod status;
 pub(crate) mod table;
 #[cfg(feature = "controller")]
 mod way;

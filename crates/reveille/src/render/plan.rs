@@ -5,7 +5,7 @@ use reveille_wire::report::{HeldReport, NextReport, PlanReport, WaitReport};
 
 use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
-use crate::view::roll::spoken;
+use crate::view::status::spoken;
 use crate::view::{all_trusted, next};
 
 /// The page.

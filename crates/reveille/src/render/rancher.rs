@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use reveille_wire::report::{
-    RancherClusterReport, RancherDifferenceReport, RancherLookReport, RancherMachineReport, RancherReport,
+    RancherClusterReport, RancherDifferenceReport, RancherMachineReport, RancherRecordsReport, RancherReport,
     RancherTroubleReport,
 };
 
@@ -97,33 +97,33 @@ fn head(report: &RancherReport, paper: &Paper) -> String {
 
 /// The part of a status page: a line for each machine with a broken record, and what was not read. Empty
 /// where there is no problem.
-pub(super) fn of_roll(look: &RancherLookReport, paper: &Paper) -> String {
+pub(super) fn of_status(records: &RancherRecordsReport, paper: &Paper) -> String {
     let mut page = String::new();
-    let mut rows: Vec<Vec<Text>> = look.troubles.iter().map(trouble_row).collect();
-    rows.extend(look.machines.iter().map(machine_row));
+    let mut rows: Vec<Vec<Text>> = records.troubles.iter().map(trouble_row).collect();
+    rows.extend(records.machines.iter().map(machine_row));
     if !rows.is_empty() {
         page.push_str("\nIn Rancher's records:\n");
         page.push_str(&table::lines(paper, 0, rows));
     }
-    page.push_str(&unread_lines(look, paper));
+    page.push_str(&unread_lines(records, paper));
     page
 }
 
 /// The part of a `why` page: all that is known about the machine.
-pub(super) fn of_why(look: &RancherLookReport, paper: &Paper) -> String {
+pub(super) fn of_why(records: &RancherRecordsReport, paper: &Paper) -> String {
     let mut page = String::new();
-    let id = look.id.as_deref().unwrap_or("?");
-    let called = format!("{} ({})", one_line(&look.name), one_line(id));
-    for trouble in &look.troubles {
+    let id = records.id.as_deref().unwrap_or("?");
+    let called = format!("{} ({})", one_line(&records.name), one_line(id));
+    for trouble in &records.troubles {
         page.push('\n');
         of_machine(&mut page, &called, trouble, paper);
     }
-    for machine in &look.machines {
+    for machine in &records.machines {
         page.push('\n');
         page.push_str(&table::lines(paper, 0, vec![machine_row(machine)]));
         line(&mut page, &machine.stage, &one_line(&machine.first), paper);
     }
-    page.push_str(&unread_lines(look, paper));
+    page.push_str(&unread_lines(records, paper));
     page
 }
 
@@ -141,12 +141,12 @@ fn trouble_row(trouble: &RancherTroubleReport) -> Vec<Text> {
     ]
 }
 
-fn unread_lines(look: &RancherLookReport, paper: &Paper) -> String {
+fn unread_lines(records: &RancherRecordsReport, paper: &Paper) -> String {
     let line = |unread: &String| {
         let text = format!("? Rancher: {}", one_line(unread));
         hanging(paper, &paper.tone(Tone::Doubt, text), 2) + "\n"
     };
-    look.unread.iter().map(line).collect()
+    records.unread.iter().map(line).collect()
 }
 
 fn of_machine(page: &mut String, cluster: &str, trouble: &RancherTroubleReport, paper: &Paper) {
@@ -323,7 +323,7 @@ Never   not the record first
             sibling: None,
             differs: Vec::new(),
         };
-        let look = RancherLookReport {
+        let records = RancherRecordsReport {
             server: Some("rancher:443".to_owned()),
             id: Some("c-abcde".to_owned()),
             name: "shop".to_owned(),
@@ -332,8 +332,8 @@ Never   not the record first
             unread: vec!["cannot list nodes: 503\u{1b}[2J".to_owned()],
         };
         let wanted = "\nIn Rancher's records:\n✗  w-3  P1, P3  P1 holds\n? Rancher: cannot list nodes: 503\u{fffd}[2J\n";
-        assert_eq!(of_roll(&look, &plain()), wanted);
-        let why = of_why(&look, &plain());
+        assert_eq!(of_status(&records, &plain()), wanted);
+        let why = of_why(&records, &plain());
         for part in [
             "cluster shop (c-abcde)",
             "status.rkeNode: not there",
@@ -342,8 +342,8 @@ Never   not the record first
         ] {
             assert!(why.contains(part), "{part}\n{why}");
         }
-        let well = RancherLookReport { troubles: Vec::new(), unread: Vec::new(), ..look };
-        assert_eq!((of_roll(&well, &plain()), of_why(&well, &plain())), (String::new(), String::new()));
+        let well = RancherRecordsReport { troubles: Vec::new(), unread: Vec::new(), ..records };
+        assert_eq!((of_status(&well, &plain()), of_why(&well, &plain())), (String::new(), String::new()));
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(crate) fn abandon_page(report: &RancherAbandonReport, paper: &Paper) -> Stri
         }
     }
     if !report.ended {
-        let _ = writeln!(page, "\nNothing was changed. With --yes its end is written into the book.");
+        let _ = writeln!(page, "\nNothing was changed. With --yes its end is written into the journal.");
     }
     page
 }
@@ -119,7 +119,7 @@ Left    kubectl uncordon w-3
         assert_eq!(abandon_page(&report, &paper), wanted);
         assert_eq!(abandon_exit(&report), Exit::NoProblem);
         let open = RancherAbandonReport { ended: false, ..report };
-        assert!(abandon_page(&open, &paper).ends_with("With --yes its end is written into the book.\n"));
+        assert!(abandon_page(&open, &paper).ends_with("With --yes its end is written into the journal.\n"));
         assert_eq!(abandon_exit(&open), Exit::Problems);
     }
 }

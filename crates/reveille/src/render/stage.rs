@@ -22,7 +22,7 @@ use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap;
 use crate::view::machine::{kind_words, verdict_words};
-use crate::view::{plan, roll};
+use crate::view::{plan, status};
 
 /// The width in front of a line's text.
 const INDENT: usize = 16;
@@ -159,7 +159,7 @@ impl Stage {
 
     /// Ends a moment: prints doubts and blocked repairs, and redraws the status.
     pub(crate) fn moment(&mut self, at: Time, state: &State) {
-        let report = roll::report(&state.context());
+        let report = status::report(&state.context());
         if report.machines.is_empty() {
             return;
         }
@@ -169,7 +169,7 @@ impl Stage {
             .machines
             .iter()
             .map(|machine| {
-                let (sign, tone) = super::roll::sign(machine);
+                let (sign, tone) = super::status::sign(machine);
                 self.paper.tone(tone, sign)
             })
             .collect();

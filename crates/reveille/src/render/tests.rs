@@ -21,7 +21,7 @@ use reveille_core::model::time::Span;
 use reveille_wire::report::{Answers, Report, Side};
 
 use super::output_style::Paper;
-use super::{incidents, plan, roll, why};
+use super::{incidents, plan, status, why};
 use crate::fixture::{self, Field};
 use crate::view;
 use crate::view::ask::{Ask, Asked, Reply, answer};
@@ -77,7 +77,7 @@ fn report(field: &Field, ask: Ask) -> Report {
 
 fn page(field: &Field, ask: Ask, all: bool, paper: &Paper) -> String {
     match report(field, ask) {
-        Report::RollReport(report) => roll::page(&report, all, paper),
+        Report::StatusReport(report) => status::page(&report, all, paper),
         Report::WhyReport(report) => why::page(&report, paper),
         Report::PlanReport(report) => plan::page(&report, paper),
         Report::IncidentsReport(report) => incidents::page(&report, all, paper),
@@ -99,8 +99,8 @@ fn why_of(machine: &str) -> Ask {
 fn a_troubled_morning() {
     let field = troubled();
     let pages = [
-        ("roll", Ask::Roll, false),
-        ("roll-all", Ask::Roll, true),
+        ("status", Ask::Status, false),
+        ("status-all", Ask::Status, true),
         ("why-group", why_of("w-2"), true),
         ("why-vanished", why_of("w-3"), true),
         ("why-errored", why_of("w-9"), true),
@@ -122,7 +122,7 @@ fn all_is_well() {
     let mut field = Field::of(3, true);
     field.look();
     field.pass(Span::from_min(2));
-    is_page("well-roll", &page(&field, Ask::Roll, false, &paper()));
+    is_page("well-status", &page(&field, Ask::Status, false, &paper()));
     is_page("well-plan", &page(&field, Ask::Plan, false, &paper()));
     is_page("well-incidents", &page(&field, Ask::Incidents { all: true }, true, &paper()));
 }
@@ -189,7 +189,7 @@ fn blind_and_paused() {
         field.feed(Event::Cloud { cloud: "os".into(), fact: CloudFact::Failed(error.clone()) });
         field.feed(Event::Cluster(ClusterFact::Synced(field.nodes.clone())));
     }
-    is_page("blind-roll", &page(&field, Ask::Roll, false, &paper()));
+    is_page("blind-status", &page(&field, Ask::Status, false, &paper()));
     is_page("blind-plan", &page(&field, Ask::Plan, false, &paper()));
     is_page("blind-why", &page(&field, why_of("w-3"), false, &paper()));
 }
@@ -211,8 +211,8 @@ fn a_wait_counts_from_when_sight_returned_and_says_so() {
 #[test]
 fn a_narrow_terminal_wraps_the_last_column_only() {
     let narrow = Paper { width: Some(72), ..paper() };
-    let text = page(&troubled(), Ask::Roll, false, &narrow);
-    is_page("narrow-roll", &text);
+    let text = page(&troubled(), Ask::Status, false, &narrow);
+    is_page("narrow-status", &text);
     let table = text.lines().skip_while(|line| !line.contains("MACHINE")).take_while(|line| !line.is_empty());
     let widest = table.map(|line| line.chars().count()).max();
     assert!(widest <= Some(72), "{widest:?}\n{text}");
@@ -243,7 +243,7 @@ fn a_terminal_of_eighty_columns_shows_every_page_whole() {
 fn colours_say_nothing_that_is_not_said_without_them() {
     let colored = Paper { colored: true, ..paper() };
     let field = troubled();
-    for ask in [Ask::Roll, Ask::Plan, why_of("w-2"), Ask::Incidents { all: true }] {
+    for ask in [Ask::Status, Ask::Plan, why_of("w-2"), Ask::Incidents { all: true }] {
         let plain = page(&field, ask.clone(), true, &paper());
         let with = page(&field, ask, true, &colored);
         assert!(with.contains('\u{1b}'));
@@ -284,8 +284,8 @@ fn unknown_machine_name_offers_names_of_similar_spelling() {
 #[test]
 fn exit_codes_follow_the_worst_news() {
     use crate::cli::exit::Exit;
-    let code = |field: &Field| match report(field, Ask::Roll) {
-        Report::RollReport(report) => view::roll::exit(&report),
+    let code = |field: &Field| match report(field, Ask::Status) {
+        Report::StatusReport(report) => view::status::exit(&report),
         other => panic!("{other:?}"),
     };
     let mut field = Field::of(3, true);
@@ -296,7 +296,7 @@ fn exit_codes_follow_the_worst_news() {
     field.pass(Span::from_s(10));
     assert_eq!(code(&field), Exit::Problems);
     let key = MachineKey::Instance("os".into(), "i3".into());
-    assert!(field.state.standing(&key).is_some());
+    assert!(field.state.machine_state(&key).is_some());
 }
 
 /// w-1 is Ready, and its port lacks a group. The next process reads neither the cloud nor the cluster: the ledger alone tells of
@@ -315,10 +315,10 @@ fn machine_known_by_the_ledger_alone_is_unknown() {
         last_alive: Some(field.now),
     };
     field.state = State::restore(fixture::roster(), how, field.state.checkpoint());
-    let Report::RollReport(report) = report(&field, Ask::Roll) else { panic!("no status") };
+    let Report::StatusReport(report) = report(&field, Ask::Status) else { panic!("no status") };
     let [machine] = &*report.machines else { panic!("{:?}", report.machines) };
     assert_eq!((machine.answers, &*machine.name, report.summary.absent), (Answers::Unknown, "w-1", 0));
-    assert_eq!(view::roll::exit(&report), Exit::CannotTell);
+    assert_eq!(view::status::exit(&report), Exit::CannotTell);
 }
 
 /// A machine that never joined, whose agent reports its stage and the reason, and then falls silent.
@@ -337,7 +337,7 @@ fn what_an_agent_says_of_its_machine() {
             kubelet: KubeletSaid::Stopped,
             api: ApiSaid::Answers,
             work: Some(Work { what: "a new token".into(), attempt: 2, of: 5 }),
-            hold: None,
+            blocker: None,
             may: reveille_core::model::agent::Ask::ALL.into(),
         };
         field.feed(Event::Agent(AgentFact::Said { agent: "a-11".into(), report: Arc::new(report) }));

@@ -8,7 +8,7 @@ use reveille_wire::report::{
 use super::output_style::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap::{self, LABEL, WIDE, labelled};
-use crate::view::roll::{spoken, spoken_ago};
+use crate::view::status::{spoken, spoken_ago};
 
 /// The lines.
 pub(super) fn lines(way: &WayReport, now: Time, paper: &Paper) -> String {

@@ -11,7 +11,7 @@ use super::table::{self, Text};
 use super::way;
 use super::wrap::{self, LABEL, WIDE, labelled};
 use crate::view::next;
-use crate::view::roll::{spoken, spoken_ago};
+use crate::view::status::{spoken, spoken_ago};
 
 /// The line width for the stages where the output has no width of its own.
 const STRIP_WIDTH: usize = 76;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::player::Player;
 use super::recording::Recording;
 use super::shape;
-use super::story::{Teller, Told, words};
+use super::story::{StoryLine, Teller, words};
 use crate::cli::failure::Failure;
 use crate::driver::recorder::ENGINE;
 use crate::view::next;
@@ -64,7 +64,7 @@ pub(crate) struct Played {
     /// The number of records and calls among their present effects.
     pub(crate) decisions: u64,
     /// The present decisions as text.
-    pub(crate) story: Vec<Told>,
+    pub(crate) story: Vec<StoryLine>,
     /// The number of steps that differ.
     pub(crate) differing: u64,
     /// The first of these steps.
@@ -94,8 +94,8 @@ struct Run {
 }
 
 /// Plays a recording to its end, or up to the time limit.
-pub(crate) fn play(film: &mut Recording, wanted: Wanted) -> Result<Played, Failure> {
-    let header = &film.header;
+pub(crate) fn play(recording: &mut Recording, wanted: Wanted) -> Result<Played, Failure> {
+    let header = &recording.header;
     let roster_changes =
         wanted.roster.as_ref().map_or_else(Vec::new, |roster| changes(&header.roster, roster));
     let player = Player::new(header, None);
@@ -115,7 +115,7 @@ pub(crate) fn play(film: &mut Recording, wanted: Wanted) -> Result<Played, Failu
     };
     let teller = Teller::knowing(player.state());
     let mut run = Run { wanted, player, other, teller_then: teller.clone(), teller, played };
-    while let Some(step) = film.next_step()? {
+    while let Some(step) = recording.next_step()? {
         if run.wanted.until.is_some_and(|until| step.at > until) {
             break;
         }
@@ -135,8 +135,9 @@ impl Run {
             }
         };
         let counts = self.wanted.from.is_none_or(|from| step.at >= from);
-        let told: Vec<Told> = now.iter().filter_map(|effect| self.teller.tell(step.at, effect)).collect();
-        let told_then: Vec<Told> =
+        let told: Vec<StoryLine> =
+            now.iter().filter_map(|effect| self.teller.tell(step.at, effect)).collect();
+        let told_then: Vec<StoryLine> =
             then.iter().filter_map(|effect| self.teller_then.tell(step.at, effect)).collect();
         if !counts {
             return;
@@ -151,7 +152,8 @@ impl Run {
         } else {
             then != now
         };
-        let about = |told: &Told| self.wanted.machine.as_ref().is_none_or(|machine| told.is_about(machine));
+        let about =
+            |told: &StoryLine| self.wanted.machine.as_ref().is_none_or(|machine| told.is_about(machine));
         let concerns = self.wanted.machine.is_none() || told.iter().chain(&told_then).any(about);
         if differs && concerns {
             self.differ(step, &then, &now, told.iter().chain(&told_then).find_map(|told| told.key.clone()));

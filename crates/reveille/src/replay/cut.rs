@@ -23,10 +23,10 @@ use reveille_core::model::roster::Claim;
 use reveille_core::model::time::Time;
 use reveille_wire::recording::{Step, Writer};
 
-use super::filter::Sieve;
+use super::filter::Filter;
 use super::player::Player;
-use super::recording::Reel;
-use super::story::{Teller, Told};
+use super::recording::RecordedSteps;
+use super::story::{StoryLine, Teller};
 use crate::cli::failure::Failure;
 use crate::driver::recorder::ENGINE;
 
@@ -36,9 +36,9 @@ const COMPANIONS: usize = 3;
 /// The result of a cut.
 pub(crate) struct Cut {
     /// The cut recording.
-    pub(crate) reel: Reel,
+    pub(crate) recorded: RecordedSteps,
     /// The story of the machine.
-    pub(crate) story: Vec<Told>,
+    pub(crate) story: Vec<StoryLine>,
     /// The number of machines that stay.
     pub(crate) machines: usize,
 }
@@ -52,7 +52,7 @@ struct Census {
     nodes: Vec<(NodeName, Option<InstanceId>)>,
 }
 
-impl Reel {
+impl RecordedSteps {
     /// Its lines.
     pub(crate) fn lines(&self) -> Result<Vec<u8>, Failure> {
         let mut writer = Writer::default();
@@ -66,19 +66,19 @@ impl Reel {
     }
 
     /// Plays the same events with the present engine; returns them with its effects.
-    pub(crate) fn again(&self, sieve: Option<&Sieve>) -> Self {
+    pub(crate) fn again(&self, filter: Option<&Filter>) -> Self {
         let mut header = self.header.clone();
-        if let Some(sieve) = sieve {
-            header.restored = header.restored.as_ref().map(|memory| sieve.memory(memory));
+        if let Some(filter) = filter {
+            header.restored = header.restored.as_ref().map(|memory| filter.memory(memory));
         }
         env!("CARGO_PKG_VERSION").clone_into(&mut header.program);
         ENGINE.clone_into(&mut header.engine);
         let mut player = Player::new(&header, None);
         let mut steps: Vec<Step> = Vec::new();
         for step in &self.steps {
-            let event = match sieve {
+            let event = match filter {
                 None => Some(step.event.clone()),
-                Some(sieve) => sieve.event(&step.event),
+                Some(filter) => filter.event(&step.event),
             };
             let Some(event) = event else { continue };
             let sifted = Step { event, ..step.clone() };
@@ -91,7 +91,7 @@ impl Reel {
     }
 
     /// The story of one machine or of all.
-    pub(crate) fn story(&self, machine: Option<&str>) -> Vec<Told> {
+    pub(crate) fn story(&self, machine: Option<&str>) -> Vec<StoryLine> {
         let mut teller = Teller::knowing(Player::new(&self.header, None).state());
         let told = self.steps.iter().flat_map(|step| {
             step.effects.iter().filter_map(|effect| teller.tell(step.at, effect)).collect::<Vec<_>>()
@@ -101,32 +101,41 @@ impl Reel {
 }
 
 /// Cuts a recording down to one machine, or only to its time span where no machine is named.
-pub(crate) fn cut(reel: &Reel, machine: Option<&str>, from: Option<Time>) -> Result<Cut, Failure> {
-    let whole = reel.again(None);
-    let census = Census::of(reel);
+pub(crate) fn cut(
+    recorded: &RecordedSteps,
+    machine: Option<&str>,
+    from: Option<Time>,
+) -> Result<Cut, Failure> {
+    let whole = recorded.again(None);
+    let census = Census::of(recorded);
     let Some(machine) = machine else {
         let story = whole.story(None);
-        return Ok(Cut { reel: whole, story, machines: census.instances.len() });
+        return Ok(Cut { recorded: whole, story, machines: census.instances.len() });
     };
-    let counts = |told: &Told| from.is_none_or(|from| told.at >= from);
-    let told_of =
-        |reel: &Reel| -> Vec<Told> { reel.story(Some(machine)).into_iter().filter(counts).collect() };
+    let counts = |told: &StoryLine| from.is_none_or(|from| told.at >= from);
+    let told_of = |recorded: &RecordedSteps| -> Vec<StoryLine> {
+        recorded.story(Some(machine)).into_iter().filter(counts).collect()
+    };
     let story = told_of(&whole);
     if story.is_empty() {
         return Err(Failure::usage(anyhow!("the recording tells nothing of {machine:?} in that time"))
             .next("see whom it tells of: reveille replay DIR"));
     }
-    for sieve in census.crowds(machine) {
-        let tried = reel.again(Some(&sieve));
+    for filter in census.crowds(machine) {
+        let tried = recorded.again(Some(&filter));
         if plain(&told_of(&tried)) == plain(&story) {
-            return Ok(Cut { reel: tried, story, machines: sieve.instances.len().max(sieve.nodes.len()) });
+            return Ok(Cut {
+                recorded: tried,
+                story,
+                machines: filter.instances.len().max(filter.nodes.len()),
+            });
         }
     }
-    Ok(Cut { reel: whole, story, machines: census.instances.len() })
+    Ok(Cut { recorded: whole, story, machines: census.instances.len() })
 }
 
 /// The parts that are compared: time, kind and text, without the program's own numbers.
-pub(crate) fn plain(story: &[Told]) -> Vec<(Time, &'static str, String)> {
+pub(crate) fn plain(story: &[StoryLine]) -> Vec<(Time, &'static str, String)> {
     let words = |text: &str| {
         let ours =
             |word: &&str| !(word.starts_with("inc-") || word.starts_with("int-") || word.starts_with("rec-"));
@@ -136,15 +145,15 @@ pub(crate) fn plain(story: &[Told]) -> Vec<(Time, &'static str, String)> {
 }
 
 impl Census {
-    fn of(reel: &Reel) -> Self {
+    fn of(recorded: &RecordedSteps) -> Self {
         let mut census = Self::default();
         let mut known: (BTreeSet<InstanceId>, BTreeSet<NodeName>) = Default::default();
-        for step in &reel.steps {
+        for step in &recorded.steps {
             match &step.event {
                 Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } => {
                     for instance in &snapshot.instances {
                         if known.0.insert(instance.id.clone()) {
-                            census.instances.push(entry(reel, cloud, instance));
+                            census.instances.push(entry(recorded, cloud, instance));
                         }
                     }
                 }
@@ -162,7 +171,7 @@ impl Census {
     }
 
     /// Growing groups around the machine.
-    fn crowds(&self, machine: &str) -> Vec<Sieve> {
+    fn crowds(&self, machine: &str) -> Vec<Filter> {
         let is_it =
             |(id, name, _): &&(InstanceId, String, Option<String>)| name == machine || id.as_str() == machine;
         let this = self.instances.iter().find(is_it);
@@ -174,38 +183,39 @@ impl Census {
             .map(|(id, _, _)| id)
             .collect();
         let crowd = |count: usize| {
-            let mut sieve = Sieve::default();
-            sieve.instances.extend(this.map(|(id, _, _)| id.clone()));
-            sieve.instances.extend(neighbours.iter().take(count).map(|id| (*id).clone()));
-            sieve.nodes.insert(NodeName::from(machine));
-            self.add_nodes(&mut sieve);
-            sieve
+            let mut filter = Filter::default();
+            filter.instances.extend(this.map(|(id, _, _)| id.clone()));
+            filter.instances.extend(neighbours.iter().take(count).map(|id| (*id).clone()));
+            filter.nodes.insert(NodeName::from(machine));
+            self.add_nodes(&mut filter);
+            filter
         };
         vec![crowd(0), crowd(COMPANIONS), crowd(neighbours.len())]
     }
 
     /// Adds the Nodes of the instances that stay, by their provider ID or by their name.
-    fn add_nodes(&self, sieve: &mut Sieve) {
+    fn add_nodes(&self, filter: &mut Filter) {
         let names: BTreeSet<&str> = self
             .instances
             .iter()
-            .filter(|(id, _, _)| sieve.instances.contains(id))
+            .filter(|(id, _, _)| filter.instances.contains(id))
             .map(|(_, name, _)| name.as_str())
             .collect();
         for (node, says) in &self.nodes {
-            if says.as_ref().is_some_and(|id| sieve.instances.contains(id)) || names.contains(node.as_str()) {
-                sieve.nodes.insert(node.clone());
+            if says.as_ref().is_some_and(|id| filter.instances.contains(id)) || names.contains(node.as_str())
+            {
+                filter.nodes.insert(node.clone());
             }
         }
     }
 }
 
 fn entry(
-    reel: &Reel,
+    recorded: &RecordedSteps,
     cloud: &reveille_core::model::id::CloudName,
     instance: &Instance,
 ) -> (InstanceId, String, Option<String>) {
-    let pool = match reel.header.roster.claim(cloud, instance) {
+    let pool = match recorded.header.roster.claim(cloud, instance) {
         Claim::Pool(pool) => Some(pool.to_string()),
         Claim::Foreign | Claim::Unclaimed | Claim::Contested(_) => None,
     };

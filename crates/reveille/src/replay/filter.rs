@@ -18,14 +18,14 @@ use reveille_wire::recording::Memory;
 
 /// The machines that stay.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Sieve {
+pub(crate) struct Filter {
     /// By instance.
     pub(crate) instances: BTreeSet<InstanceId>,
     /// By node.
     pub(crate) nodes: BTreeSet<NodeName>,
 }
 
-impl Sieve {
+impl Filter {
     /// The part of the event that concerns these machines; `None` when there is none.
     pub(crate) fn event(&self, event: &Event) -> Option<Event> {
         match event {

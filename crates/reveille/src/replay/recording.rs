@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use reveille_core::model::time::Time;
-use reveille_record::tape::{TapeEnding, TapeError, TapeReader, runs};
+use reveille_record::recording::{RecordingEnding, RecordingError, RecordingReader, runs};
 use reveille_wire::recording::{Broken, Header, Line, Reader, Step};
 
 use crate::cli::failure::Failure;
@@ -15,7 +15,7 @@ pub(crate) struct Recording {
     pub(crate) path: PathBuf,
     /// The header of the recording.
     pub(crate) header: Header,
-    tape: TapeReader,
+    reader: RecordingReader,
     lines: Reader,
     /// The first step, which is read early because its time is the beginning of the recording.
     first: Option<Step>,
@@ -23,7 +23,7 @@ pub(crate) struct Recording {
 
 /// A recording in memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Reel {
+pub(crate) struct RecordedSteps {
     /// The header of the recording.
     pub(crate) header: Header,
     /// Its steps.
@@ -39,7 +39,7 @@ pub(crate) fn find(path: &Path) -> Result<Vec<PathBuf>, Failure> {
         return Err(Failure::usage(anyhow!("there is no {}", path.display()))
             .next("name the folder that was given to --record"));
     }
-    let found = runs(path).map_err(broken_tape)?;
+    let found = runs(path).map_err(broken_recording)?;
     if found.is_empty() {
         return Err(Failure::data(anyhow!("no recording is in {}", path.display()))
             .next("record one: reveille run --record DIR"));
@@ -50,16 +50,17 @@ pub(crate) fn find(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 impl Recording {
     /// Opens one recording and reads its header.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let mut tape = TapeReader::open(path).map_err(broken_tape)?;
+        let mut reader = RecordingReader::open(path).map_err(broken_recording)?;
         let mut lines = Reader::default();
-        let Some(first) = tape.next_line().map_err(broken_tape)? else {
+        let Some(first) = reader.next_line().map_err(broken_recording)? else {
             return Err(Failure::data(anyhow!("the recording in {} holds nothing", path.display())));
         };
         match lines.read(&first.bytes) {
             Ok(Line::Header(header)) => {
-                let mut film = Self { path: path.to_owned(), header: *header, tape, lines, first: None };
-                film.first = film.read_step()?;
-                Ok(film)
+                let mut recording =
+                    Self { path: path.to_owned(), header: *header, reader, lines, first: None };
+                recording.first = recording.read_step()?;
+                Ok(recording)
             }
             Ok(Line::Step(_)) => Err(broken(&first.place, Broken::NoHeader)),
             Err(error) => Err(broken(&first.place, error)),
@@ -80,7 +81,7 @@ impl Recording {
     }
 
     fn read_step(&mut self) -> Result<Option<Step>, Failure> {
-        let Some(line) = self.tape.next_line().map_err(broken_tape)? else { return Ok(None) };
+        let Some(line) = self.reader.next_line().map_err(broken_recording)? else { return Ok(None) };
         match self.lines.read(&line.bytes) {
             Ok(Line::Step(step)) => Ok(Some(*step)),
             Ok(Line::Header(_)) => Err(broken(&line.place, Broken::NoHeader)),
@@ -89,27 +90,27 @@ impl Recording {
     }
 
     /// How the recording ends, known once every step was read.
-    pub(crate) const fn ending(&self) -> &TapeEnding {
-        self.tape.ending()
+    pub(crate) const fn ending(&self) -> &RecordingEnding {
+        self.reader.ending()
     }
 }
 
-impl Reel {
+impl RecordedSteps {
     /// Reads a recording up to the time limit.
-    pub(crate) fn read(film: &mut Recording, until: Option<Time>) -> Result<Self, Failure> {
+    pub(crate) fn read(recording: &mut Recording, until: Option<Time>) -> Result<Self, Failure> {
         let mut steps = Vec::new();
-        while let Some(step) = film.next_step()? {
+        while let Some(step) = recording.next_step()? {
             if until.is_some_and(|until| step.at > until) {
                 break;
             }
             steps.push(step);
         }
-        Ok(Self { header: film.header.clone(), steps })
+        Ok(Self { header: recording.header.clone(), steps })
     }
 }
 
 /// A recording from lines in memory.
-pub(crate) fn parse(lines: &[u8]) -> Result<Reel, Failure> {
+pub(crate) fn parse(lines: &[u8]) -> Result<RecordedSteps, Failure> {
     let mut reader = Reader::default();
     let mut header = None;
     let mut steps = Vec::new();
@@ -120,13 +121,13 @@ pub(crate) fn parse(lines: &[u8]) -> Result<Reel, Failure> {
         }
     }
     let header = header.ok_or_else(|| broken("line 1", Broken::NoHeader))?;
-    Ok(Reel { header, steps })
+    Ok(RecordedSteps { header, steps })
 }
 
 fn broken(place: &str, error: Broken) -> Failure {
     Failure::data(anyhow::Error::new(error).context(format!("cannot read {place}")))
 }
 
-fn broken_tape(error: TapeError) -> Failure {
+fn broken_recording(error: RecordingError) -> Failure {
     Failure::data(anyhow::Error::new(error).context("cannot read the recording"))
 }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use reveille_core::model::time::Time;
-use reveille_record::tape::TapeEnding;
+use reveille_record::recording::RecordingEnding;
 use serde::Serialize;
 
 use super::compare::{Difference, Played};
@@ -69,7 +69,7 @@ pub(crate) struct Subject<'a> {
     /// The header of the recording.
     pub(crate) header: &'a reveille_wire::recording::Header,
     /// How the recording ends.
-    pub(crate) ending: &'a TapeEnding,
+    pub(crate) ending: &'a RecordingEnding,
     /// Whether the command line names another roster.
     pub(crate) other_roster: bool,
 }

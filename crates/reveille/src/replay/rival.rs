@@ -66,15 +66,15 @@ struct Did {
 
 /// Plays a recording with a model of another policy.
 pub(crate) fn play(
-    film: &mut Recording,
+    recording: &mut Recording,
     policy: Policy,
     wanted: &Wanted,
     paper: &Paper,
 ) -> Result<Rivalry, Failure> {
-    let mut onlooker = Onlooker::new(policy, film.header.roster.clone());
+    let mut onlooker = Onlooker::new(policy, recording.header.roster.clone());
     let counts = |at: Time| wanted.from.is_none_or(|from| at >= from);
     let (mut span, mut did): (Option<(Time, Time)>, Vec<Did>) = (None, Vec::new());
-    while let Some(step) = film.next_step()? {
+    while let Some(step) = recording.next_step()? {
         if wanted.until.is_some_and(|until| step.at > until) {
             break;
         }
@@ -91,7 +91,7 @@ pub(crate) fn play(
     Ok(Rivalry {
         api_version: "reveille.dev/v1alpha1",
         kind: "PolicyReplay",
-        recording: film.path.display().to_string(),
+        recording: recording.path.display().to_string(),
         policy: policy.name(),
         from: span.map(|(from, _)| from),
         until: span.map(|(_, until)| until),

@@ -18,7 +18,7 @@ use crate::view::machine::{kind_words, verdict_words};
 
 /// One decision as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct StoryLine {
     /// When.
     pub(crate) at: Time,
     /// The kind: found, does, proof, asks, over …
@@ -33,7 +33,7 @@ pub(crate) struct Told {
     pub(crate) text: String,
 }
 
-impl Told {
+impl StoryLine {
     /// True when it concerns a machine with this name, id or Node.
     pub(crate) fn is_about(&self, machine: &str) -> bool {
         let id = match self.key.as_ref().map(|key| &key.subject) {
@@ -72,7 +72,7 @@ impl Teller {
     }
 
     /// An effect as text, where it is a decision that operators want to read.
-    pub(crate) fn tell(&mut self, at: Time, effect: &Effect) -> Option<Told> {
+    pub(crate) fn tell(&mut self, at: Time, effect: &Effect) -> Option<StoryLine> {
         let Effect::Record { record, .. } = effect else { return None };
         let (word, tone, incident, text) = match record {
             Record::Opened { incident, key, label, .. } => {
@@ -142,7 +142,14 @@ impl Teller {
         };
         let known = self.incidents.get(&incident);
         let label = known.map_or_else(|| Arc::from(incident.to_string()), |(label, _)| label.clone());
-        Some(Told { at, word, tone, label, key: known.map(|(_, key)| key.clone()), text: one_line(&text) })
+        Some(StoryLine {
+            at,
+            word,
+            tone,
+            label,
+            key: known.map(|(_, key)| key.clone()),
+            text: one_line(&text),
+        })
     }
 
     fn of(&self, intent: IntentId) -> IncidentId {

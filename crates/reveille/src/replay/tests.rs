@@ -13,13 +13,13 @@ use reveille_wire::recording::{Header, Step};
 
 use super::compare::{Played, Wanted, play};
 use super::cut::{cut, plain};
-use super::recording::{Recording, Reel, parse};
+use super::recording::{RecordedSteps, Recording, parse};
 use super::rival;
 use crate::driver::recorder::ENGINE;
 use crate::render::output_style::Paper;
 
 /// A story as a recording, in which every record is durable at once.
-fn reel(seed: u64) -> Reel {
+fn recorded(seed: u64) -> RecordedSteps {
     let start = Start { fence: Fence(1), acting: true };
     let header = Header {
         program: "0.1.0".to_owned(),
@@ -36,20 +36,20 @@ fn reel(seed: u64) -> Reel {
             steps.push(Step { number, at, event: event.clone(), effects: effects.to_vec() });
         }
     });
-    Reel { header, steps }
+    RecordedSteps { header, steps }
 }
 
-fn played(reel: &Reel, roster: Option<Roster>) -> Played {
+fn played(recorded: &RecordedSteps, roster: Option<Roster>) -> Played {
     let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(&reel.lines().unwrap()).unwrap();
-    let mut film = Recording::open(file.path()).unwrap();
-    play(&mut film, Wanted { roster, ..Wanted::default() }).unwrap()
+    file.write_all(&recorded.lines().unwrap()).unwrap();
+    let mut recording = Recording::open(file.path()).unwrap();
+    play(&mut recording, Wanted { roster, ..Wanted::default() }).unwrap()
 }
 
 #[test]
 fn the_same_engine_decides_the_same() {
     for seed in [1, 2, 3] {
-        let played = played(&reel(seed), None);
+        let played = played(&recorded(seed), None);
         assert_eq!((played.differing, played.digests.0), (0, played.digests.1), "story {seed}");
         assert!(played.decisions > 50 && !played.story.is_empty(), "story {seed}");
     }
@@ -57,7 +57,7 @@ fn the_same_engine_decides_the_same() {
 
 #[test]
 fn old_engines_differing_step_is_named_and_the_rest_compared() {
-    let mut old = reel(1);
+    let mut old = recorded(1);
     old.header.engine = "another".to_owned();
     let intent = |effect: &Effect| {
         matches!(effect, Effect::Record { record: reveille_core::record::Record::Intended { .. }, .. })
@@ -76,12 +76,12 @@ fn old_engines_differing_step_is_named_and_the_rest_compared() {
 
 #[test]
 fn another_roster_tells_what_would_have_differed_and_why() {
-    let reel = reel(1);
-    let mut roster = reel.header.roster.clone();
+    let recorded = recorded(1);
+    let mut roster = recorded.header.roster.clone();
     for pool in roster.pools.values_mut() {
         pool.repair.network = Mode::Propose;
     }
-    let asleep = played(&reel, Some(roster));
+    let asleep = played(&recorded, Some(roster));
     assert!(asleep.differing > 0 && asleep.engine_differs == 0);
     assert!(
         asleep.roster_changes.iter().any(|change| change.contains("repair.network")),
@@ -95,17 +95,17 @@ fn another_roster_tells_what_would_have_differed_and_why() {
         "{first:?}"
     );
     assert!(asleep.parted_at.is_some(), "the recorded world was mended by an act that is not made now");
-    let same = played(&reel, Some(reel.header.roster.clone()));
+    let same = played(&recorded, Some(recorded.header.roster.clone()));
     assert_eq!((same.differing, same.roster_changes.len()), (0, 0));
 }
 
 #[test]
 fn replay_under_a_looser_roster_parts_from_the_recording() {
-    let mut reel = reel(1);
-    for pool in reel.header.roster.pools.values_mut() {
+    let mut recorded = recorded(1);
+    for pool in recorded.header.roster.pools.values_mut() {
         pool.repair.network = Mode::Off;
     }
-    let quiet = reel.again(None);
+    let quiet = recorded.again(None);
     let mut roster = quiet.header.roster.clone();
     for pool in roster.pools.values_mut() {
         pool.repair.network = Mode::Act;
@@ -116,9 +116,9 @@ fn replay_under_a_looser_roster_parts_from_the_recording() {
 
 #[test]
 fn a_cut_tells_the_same_of_its_machine_and_is_smaller() {
-    let reel = reel(1);
-    let whole = reel.lines().unwrap().len();
-    let machines: std::collections::BTreeSet<String> = reel
+    let recorded = recorded(1);
+    let whole = recorded.lines().unwrap().len();
+    let machines: std::collections::BTreeSet<String> = recorded
         .story(None)
         .iter()
         .map(|told| told.label.to_string())
@@ -127,30 +127,36 @@ fn a_cut_tells_the_same_of_its_machine_and_is_smaller() {
     assert!(machines.len() >= 4, "{machines:?}");
     let mut sizes = Vec::new();
     for machine in machines {
-        let cut = cut(&reel, Some(&machine), None).unwrap();
-        assert_eq!(plain(&cut.reel.story(Some(&machine))), plain(&reel.story(Some(&machine))), "{machine}");
-        let lines = cut.reel.lines().unwrap();
-        assert_eq!(played(&cut.reel, None).differing, 0, "{machine}");
+        let cut = cut(&recorded, Some(&machine), None).unwrap();
+        assert_eq!(
+            plain(&cut.recorded.story(Some(&machine))),
+            plain(&recorded.story(Some(&machine))),
+            "{machine}"
+        );
+        let lines = cut.recorded.lines().unwrap();
+        assert_eq!(played(&cut.recorded, None).differing, 0, "{machine}");
         let again = parse(&super::anonymise::anonymise(&lines).unwrap()).unwrap().again(None);
-        assert_eq!(again.story(None).len(), cut.reel.story(None).len(), "{machine} under another name");
+        assert_eq!(again.story(None).len(), cut.recorded.story(None).len(), "{machine} under another name");
         assert!(!String::from_utf8(again.lines().unwrap()).unwrap().contains(&machine));
         sizes.push(lines.len());
     }
     assert!(sizes.iter().min() < Some(&(whole / 2)), "{sizes:?} of {whole}");
-    assert!(cut(&reel, Some("no-machine"), None).is_err());
-    assert!(cut(&reel, None, Some(Time::default())).unwrap().reel.steps.len() == reel.steps.len());
+    assert!(cut(&recorded, Some("no-machine"), None).is_err());
+    assert!(
+        cut(&recorded, None, Some(Time::default())).unwrap().recorded.steps.len() == recorded.steps.len()
+    );
 }
 
 /// The demo has a list of nodes that is empty by mistake: a controller that trusts it would delete machines that worked.
 #[test]
 fn flight_control_harms_the_demo_and_no_action_policy_does_not() {
-    let reel = reel(1);
+    let recorded = recorded(1);
     let paper = || Paper { width: None, colored: false, zone: jiff::tz::TimeZone::UTC };
     let before = |policy: Policy| {
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        file.write_all(&reel.lines().unwrap()).unwrap();
-        let mut film = Recording::open(file.path()).unwrap();
-        rival::play(&mut film, policy, &Wanted::default(), &paper()).unwrap()
+        file.write_all(&recorded.lines().unwrap()).unwrap();
+        let mut recording = Recording::open(file.path()).unwrap();
+        rival::play(&mut recording, policy, &Wanted::default(), &paper()).unwrap()
     };
     let flight = before(Policy::FlightControl);
     assert!(flight.is_harmful());

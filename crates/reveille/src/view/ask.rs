@@ -8,14 +8,15 @@ use reveille_wire::report::Report;
 use serde::{Deserialize, Serialize};
 
 use super::find::{self, Found};
-use super::{incidents, plan, roll, sources, why};
+use super::{incidents, plan, sources, status, why};
 
 /// The possible questions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "camelCase")]
 pub(crate) enum Ask {
     /// All machines and their problems.
-    Roll,
+    #[serde(rename = "roll")]
+    Status,
     /// Why this machine is not a Ready node.
     Why {
         /// The machine, as the operator named it.
@@ -65,13 +66,13 @@ pub(crate) fn answer(state: &State, ask: &Ask, asked: &Asked<'_>) -> Reply {
     context.acting |= asked.as_if_acting;
     context.now = asked.now.unwrap_or(context.now).max(context.now);
     Reply::Report(Box::new(match ask {
-        Ask::Roll => Report::RollReport(roll::report(&context)),
+        Ask::Status => Report::StatusReport(status::report(&context)),
         Ask::Plan => Report::PlanReport(plan::report(&context)),
         Ask::Incidents { all } => Report::IncidentsReport(incidents::report(&context, state.closed(), *all)),
         Ask::Why { machine, timeline } => match find::machine(&context, machine) {
             Found::One(key) => {
                 let trace = state.trace(&key).cloned();
-                let told = why::Told { trace: trace.as_ref(), timeline: *timeline, better: asked.better };
+                let told = why::WhyInput { trace: trace.as_ref(), timeline: *timeline, better: asked.better };
                 let why = why::report(&context, state.closed(), key, &told);
                 Report::WhyReport(Box::new(why))
             }

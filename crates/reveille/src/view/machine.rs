@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use reveille_core::diagnose::absence;
-use reveille_core::diagnose::standing::Standing;
+use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::NodeName;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
@@ -22,7 +22,7 @@ pub(crate) struct Machine<'a> {
     /// Its identity.
     pub(crate) key: MachineKey,
     /// The state of the machine; `None` for a Node without an instance.
-    pub(crate) standing: Option<Standing>,
+    pub(crate) machine_state: Option<MachineState>,
     /// Its cloud and instance, where there is one.
     pub(crate) seen: Option<(&'a CloudView, &'a Seen)>,
     /// Whether the data source that would show it, its cloud or the cluster, can be believed now.
@@ -51,12 +51,12 @@ pub(crate) fn all<'a>(context: &PlanContext<'a>) -> Vec<Machine<'a>> {
 /// One machine.
 pub(crate) fn one<'a>(context: &PlanContext<'a>, key: MachineKey) -> Machine<'a> {
     let seen = context.seen(&key);
-    let standing = seen.map(|(cloud, seen)| absence::judge_instance(context.witness(cloud), seen));
+    let machine_state = seen.map(|(cloud, seen)| absence::judge_instance(context.judge_context(cloud), seen));
     let subject = Subject::Machine(key.clone());
     let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
     let last = IncidentKey { subject, kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
     let mut cases: Vec<&Case> = context.cases.range(first..=last).map(|(_, case)| case).collect();
-    let absent = matches!(standing, Some(Standing::Absent(_)) | None);
+    let absent = matches!(machine_state, Some(MachineState::Absent(_)) | None);
     // Of several problems the one at the earliest stage comes first: without a security group, pod ranges do not matter yet.
     let stage = |case: &Case| case.incident.findings.first().map(|finding| finding.stage);
     cases.sort_by_key(|case| (rank(case, absent), stage(case), case.incident.id));
@@ -65,7 +65,7 @@ pub(crate) fn one<'a>(context: &PlanContext<'a>, key: MachineKey) -> Machine<'a>
         MachineKey::Node(_) => Some(&context.cluster.source),
     };
     let is_read = source.is_some_and(|source| source.trust(context.now).is_given());
-    Machine { key, standing, seen, is_read, cases }
+    Machine { key, machine_state, seen, is_read, cases }
 }
 
 /// A problem that explains another one comes before it.
@@ -116,11 +116,11 @@ impl<'a> Machine<'a> {
 
     /// Whether the machine is Ready.
     pub(crate) fn answers(&self) -> Answers {
-        match &self.standing {
-            Some(Standing::Answers) => Answers::Yes,
-            Some(Standing::Absent(_)) => Answers::No,
-            Some(Standing::CannotTell(_)) => Answers::Unknown,
-            Some(Standing::Excused(_) | Standing::Starting(_)) => Answers::Excused,
+        match &self.machine_state {
+            Some(MachineState::Answers) => Answers::Yes,
+            Some(MachineState::Absent(_)) => Answers::No,
+            Some(MachineState::CannotTell(_)) => Answers::Unknown,
+            Some(MachineState::Excused(_) | MachineState::Starting(_)) => Answers::Excused,
             // A Node without an instance is listed only because it has a problem. While its source cannot be read, the ledger
             // alone tells of the machine, and a machine that was Ready with a port at fault may be Ready.
             None if self.is_read && self.root().is_some() => Answers::No,
@@ -132,12 +132,14 @@ impl<'a> Machine<'a> {
     pub(crate) fn stage(&self) -> Option<Stage> {
         match self.answers() {
             Answers::Yes => Some(Stage::Stay),
-            Answers::Excused if matches!(self.standing, Some(Standing::Starting(_))) => Some(Stage::Ready),
+            Answers::Excused if matches!(self.machine_state, Some(MachineState::Starting(_))) => {
+                Some(Stage::Ready)
+            }
             Answers::Unknown | Answers::Excused => None,
             Answers::No => {
-                match (self.root().and_then(|case| case.incident.findings.first()), &self.standing) {
+                match (self.root().and_then(|case| case.incident.findings.first()), &self.machine_state) {
                     (Some(finding), _) => Some(finding.stage),
-                    (None, Some(Standing::Absent(absence))) => Some(absence.finding.stage),
+                    (None, Some(MachineState::Absent(absence))) => Some(absence.finding.stage),
                     (None, _) => None,
                 }
             }
@@ -148,11 +150,11 @@ impl<'a> Machine<'a> {
     pub(crate) fn report(&self, context: &PlanContext<'a>) -> MachineReport {
         let answers = self.answers();
         let root = self.root();
-        let state = match (answers, root, &self.standing) {
-            (Answers::Excused, _, Some(Standing::Starting(_))) => "starting".to_owned(),
+        let state = match (answers, root, &self.machine_state) {
+            (Answers::Excused, _, Some(MachineState::Starting(_))) => "starting".to_owned(),
             (Answers::Excused, ..) => "excused".to_owned(),
             (Answers::Unknown, ..) => "unknown".to_owned(),
-            (Answers::No, _, Some(Standing::Absent(absence))) => absence.kind.name().to_owned(),
+            (Answers::No, _, Some(MachineState::Absent(absence))) => absence.kind.name().to_owned(),
             (_, Some(case), _) => case.incident.key.kind.name().to_owned(),
             (_, None, _) => "ready".to_owned(),
         };
@@ -189,8 +191,8 @@ impl<'a> Machine<'a> {
                 Some(case) => Some(case.incident.first_seen),
                 None => ready_since(),
             },
-            Answers::Excused => match &self.standing {
-                Some(Standing::Starting(_)) => ready_since(),
+            Answers::Excused => match &self.machine_state {
+                Some(MachineState::Starting(_)) => ready_since(),
                 _ => seen.map(|seen| seen.state_since),
             },
             Answers::Unknown => seen.and_then(|seen| Some(seen.unlisted?.since)).or_else(opened),
@@ -199,19 +201,21 @@ impl<'a> Machine<'a> {
 
     /// The problem in one line; empty when there is none.
     fn what(&self, context: &PlanContext<'_>) -> String {
-        match (&self.standing, self.root()) {
-            (Some(Standing::CannotTell(why)), _) => super::blind_words(context, &why.to_string()),
-            (Some(standing @ (Standing::Excused(_) | Standing::Starting(_))), _) => standing.to_string(),
-            (Some(Standing::Absent(absence)), root) => {
+        match (&self.machine_state, self.root()) {
+            (Some(MachineState::CannotTell(why)), _) => super::blind_words(context, &why.to_string()),
+            (Some(machine_state @ (MachineState::Excused(_) | MachineState::Starting(_))), _) => {
+                machine_state.to_string()
+            }
+            (Some(MachineState::Absent(absence)), root) => {
                 let finding =
                     root.and_then(|case| case.incident.findings.first()).unwrap_or(&absence.finding);
                 describe(absence.kind, &finding.cause)
             }
-            (Some(Standing::Answers), Some(case)) => {
+            (Some(MachineState::Answers), Some(case)) => {
                 format!("Ready, but {}", case_clause(case))
             }
             (None, Some(case)) => describe(case.incident.key.kind, case.incident.cause()),
-            (Some(Standing::Answers) | None, None) => String::new(),
+            (Some(MachineState::Answers) | None, None) => String::new(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Reports on the state of an engine: one pure function for each question, from a state to plain structs.
 //!
 //! ```text
-//!  State ─▶ roll | why | plan | incidents ─▶ reveille_wire::report ─┬▶ JSON, YAML
-//!                                                                   └▶ render: text for people
+//!  State ─▶ status | why | plan | incidents ─▶ reveille_wire::report ─┬▶ JSON, YAML
+//!                                                                     └▶ render: text for people
 //! ```
 //!
 //! The same functions answer for the state of a running controller, for a one-time look, and for the demo. The planner
@@ -15,7 +15,7 @@ pub(crate) mod incidents;
 pub(crate) mod machine;
 pub(crate) mod next;
 pub(crate) mod plan;
-pub(crate) mod roll;
+pub(crate) mod status;
 mod way;
 pub(crate) mod why;
 

@@ -19,8 +19,8 @@ pub(crate) fn report(context: &PlanContext<'_>, case: &Case, decision: &Decision
     let (what, not_before) = match &decision.next {
         Next::Act { call, .. } => (format!("{}, at once", call.in_a_line()), None),
         Next::Held { .. } => {
-            let why = decision.held.last().and_then(|(_, holds)| holds.first());
-            let why = why.map_or_else(String::new, |hold| format!(" ({hold})"));
+            let why = decision.held.last().and_then(|(_, blockers)| blockers.first());
+            let why = why.map_or_else(String::new, |blocker| format!(" ({blocker})"));
             (format!("{}{why}", blocked(&decision.next).unwrap_or_default()), None)
         }
         Next::Wait { until, why } => {
@@ -131,9 +131,9 @@ pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
         }
         _ => repair_step.says().to_owned(),
     };
-    let report = |(repair_step, holds): &(RepairStep, Vec<Blocker>)| HeldReport {
+    let report = |(repair_step, blockers): &(RepairStep, Vec<Blocker>)| HeldReport {
         what: what(*repair_step),
-        why: holds.iter().map(ToString::to_string).collect(),
+        why: blockers.iter().map(ToString::to_string).collect(),
     };
     decision.held.iter().map(report).collect()
 }

@@ -61,7 +61,7 @@ pub(super) fn report(
         id: id.to_string(),
         heard: Ago::new(seen.heard, context.now),
         silent: !context.agents.is_fresh(context.now, seen),
-        holds: seen.report.hold.as_ref().map(|hold| hold.text.to_string()),
+        holds: seen.report.blocker.as_ref().map(|blocker| blocker.text.to_string()),
         at_work: seen
             .report
             .work

@@ -25,7 +25,7 @@ const RECENT: Span = Span::from_min(120);
 const DONE_MAX: usize = 20;
 
 /// Data for the report that is not in the planning context.
-pub(crate) struct Told<'a> {
+pub(crate) struct WhyInput<'a> {
     /// The machine's timeline, as the engine keeps it.
     pub(crate) trace: Option<&'a Trace>,
     /// Whether the report has the stages one by one.
@@ -39,9 +39,9 @@ pub(crate) fn report<'a>(
     context: &PlanContext<'_>,
     closed: impl Iterator<Item = &'a Closed>,
     key: MachineKey,
-    told: &Told<'_>,
+    told: &WhyInput<'_>,
 ) -> WhyReport {
-    let Told { trace, timeline, better } = *told;
+    let WhyInput { trace, timeline, better } = *told;
     let way = way::report(context, &key, trace);
     let machine = machine::one(context, key);
     let mut findings = Vec::new();

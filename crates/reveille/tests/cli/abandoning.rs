@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::bench::Bench;
 
 /// A repair ledger in which the eviction of w-3 got as far as its cordon, whose end was not recorded.
-fn book(bench: &Bench) {
+fn journal(bench: &Bench) {
     let order = json!({"cluster": "c-abcde", "node": "w-3", "path": "evict", "localData": false});
     let lines = [
         json!({"line": "begun", "atMs": 1_000, "order": order, "nodeUid": "u", "ips": ["10.0.0.3"], "roles": ["worker"]}),
@@ -29,7 +29,7 @@ fn a_repair_is_given_up_once_and_only_when_it_is_said_twice() {
     let bench = Bench::new();
     let roster = std::fs::read_to_string(bench.path("reveille.yaml")).unwrap();
     bench.write("reveille.yaml", &format!("{roster}  rancher: {{kubeconfig: kubeconfig, cluster: shop}}\n"));
-    book(&bench);
+    journal(&bench);
     for _ in 0..2 {
         let shown = bench.run(&["rancher", "abandon", "w-3"]);
         assert_eq!(shown.code, 1, "{}{}", shown.out, shown.err);

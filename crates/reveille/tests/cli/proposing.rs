@@ -14,7 +14,7 @@ const INIT: [&str; 8] = [
     "--clouds-file=clouds.yaml",
 ];
 
-fn roll(bench: &Bench) -> Ran {
+fn status(bench: &Bench) -> Ran {
     bench.run(&["status", "--roster", "new.yaml"])
 }
 
@@ -32,10 +32,10 @@ fn a_marked_project_gives_a_roster_that_the_others_accept() {
     }
     let again = bench.run(&INIT);
     assert_eq!(again.code, 64, "a file that is there is kept");
-    let roll = roll(&bench);
-    assert_eq!(roll.code, 1, "{}{}", roll.out, roll.err);
-    assert!(roll.out.starts_with("prod · 3 machines · 2 Ready, 1 not Ready or missing"), "{}", roll.out);
-    assert!(roll.out.contains("w-3"), "the server without a node has not joined: {}", roll.out);
+    let status = status(&bench);
+    assert_eq!(status.code, 1, "{}{}", status.out, status.err);
+    assert!(status.out.starts_with("prod · 3 machines · 2 Ready, 1 not Ready or missing"), "{}", status.out);
+    assert!(status.out.contains("w-3"), "the server without a node has not joined: {}", status.out);
 }
 
 #[test]
@@ -49,9 +49,9 @@ fn faulty_rancher_records_are_shown_and_decide_no_standing() {
             &format!("{roster}  rancher: {{kubeconfig: kubeconfig, cluster: {cluster}}}\n"),
         )
     };
-    let plain = roll(&bench);
+    let plain = status(&bench);
     name_rancher("shop");
-    let told = roll(&bench);
+    let told = status(&bench);
     assert_eq!(told.code, plain.code, "{}{}", told.out, told.err);
     assert!(told.out.contains("In Rancher's records:") && told.out.contains("w-2  P1, P2"), "{}", told.out);
     let why = |machine: &str| bench.run(&["why", machine, "--roster", "new.yaml"]).out;
@@ -71,7 +71,7 @@ fn faulty_rancher_records_are_shown_and_decide_no_standing() {
         assert!(json.contains(r#""predicate": "P1""#) && !json.contains("hunter2-canary"), "{json}");
     }
     name_rancher("another");
-    let lost = roll(&bench);
+    let lost = status(&bench);
     assert_eq!(lost.code, plain.code);
     assert!(lost.out.contains("? Rancher: Rancher has not exactly one cluster"), "{}", lost.out);
 }
@@ -85,9 +85,9 @@ fn unmarked_project_gives_commented_pools_and_exit_code_2() {
     assert!(ran.out.contains(mark), "{}", ran.out);
     let written = std::fs::read_to_string(bench.path("new.yaml")).unwrap();
     assert!(written.contains("    # - name: w\n") && written.contains(mark), "{written}");
-    let roll = roll(&bench);
-    assert_eq!(roll.code, 64, "no machine is managed until an operator enables a pool");
-    assert!(roll.err.contains("spec.pools: it has no value"), "{}", roll.err);
+    let status = status(&bench);
+    assert_eq!(status.code, 64, "no machine is managed until an operator enables a pool");
+    assert!(status.err.contains("spec.pools: it has no value"), "{}", status.err);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::bench::{Bench, files_below, until};
 
 /// The only segment below a folder.
-fn tape(below: &Path) -> PathBuf {
+fn recording(below: &Path) -> PathBuf {
     let found: Vec<String> = files_below(below).into_iter().filter(|name| name.ends_with(".tape")).collect();
     assert_eq!(found.len(), 1, "{found:?}");
     below.join(&found[0])
@@ -16,7 +16,7 @@ fn tape(below: &Path) -> PathBuf {
 fn demo(bench: &Bench) -> PathBuf {
     let ran = bench.run(&["demo", "--fast", "--record", "flight"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
-    tape(&bench.path("flight"))
+    recording(&bench.path("flight"))
 }
 
 fn json(text: &str) -> Value {
@@ -106,9 +106,9 @@ fn a_run_that_was_killed_is_replayed_as_far_as_it_came() {
     let run = bench.start(&["run", "--record", "flight"]);
     let flight = bench.path("flight");
     let grown = || {
-        let tapes: Vec<String> =
+        let recordings: Vec<String> =
             files_below(&flight).into_iter().filter(|name| name.ends_with(".tape")).collect();
-        tapes.iter().any(|name| {
+        recordings.iter().any(|name| {
             let replayed = bench.run(&["replay", "flight", "-o", "json"]);
             !name.is_empty() && replayed.code == 0 && json(&replayed.out)["steps"].as_u64() > Some(2)
         })
@@ -156,7 +156,7 @@ fn anonymised_regression_is_written_by_one_replay_command() {
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let text = std::fs::read_to_string(bench.path("a.recording")).unwrap();
     assert!(!text.contains(machine) && !text.contains("kks-prod"), "a name is left");
-    assert!(text.len() < 200_000, "{} bytes, of {} on tape", text.len(), path.metadata().unwrap().len());
+    assert!(text.len() < 200_000, "{} bytes, of {} on disk", text.len(), path.metadata().unwrap().len());
     let replayed = bench.run(&["replay", "a.recording"]);
     assert_eq!(replayed.code, 0, "{}{}", replayed.out, replayed.err);
     assert!(

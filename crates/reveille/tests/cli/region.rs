@@ -136,9 +136,9 @@ fn a_tagged_account_gives_a_roster_that_the_others_accept() {
     let again = init(&bench, port, &env, &[]);
     assert_eq!(again.code, 64, "a file that is there is kept");
     let env = [&ENV[..], &[("AWS_ENDPOINT_URL", endpoint.as_str())]].concat();
-    let roll = bench.run_with(&env, &["status", "--roster", "new.yaml"]);
-    assert_eq!(roll.code, 1, "{}{}", roll.out, roll.err);
-    assert!(roll.out.starts_with("prod · 3 machines · 2 Ready, 1 not Ready or missing"), "{}", roll.out);
+    let status = bench.run_with(&env, &["status", "--roster", "new.yaml"]);
+    assert_eq!(status.code, 1, "{}{}", status.out, status.err);
+    assert!(status.out.starts_with("prod · 3 machines · 2 Ready, 1 not Ready or missing"), "{}", status.out);
 }
 
 #[test]

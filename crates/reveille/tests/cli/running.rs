@@ -8,9 +8,9 @@ fn a_controller_answers_keeps_others_out_and_stops_when_told() {
     let controller = bench.start(&["run", "--log-format", "json"]);
     let socket = bench.path(".local/state/reveille/lost/control.sock");
     until("it listens", || socket.exists());
-    let roll = bench.run(&["status"]);
-    assert_eq!(roll.code, 2, "{}", roll.out);
-    assert_eq!(roll.err, "", "the controller answered, so there is nothing to note");
+    let status = bench.run(&["status"]);
+    assert_eq!(status.code, 2, "{}", status.out);
+    assert_eq!(status.err, "", "the controller answered, so there is nothing to note");
     let second = bench.run(&["run"]);
     assert_eq!(second.code, 64, "{}", second.err);
     assert!(second.err.contains("reveille run") && second.err.contains("next: "), "{}", second.err);
@@ -56,12 +56,12 @@ fn controller_waiting_for_its_first_login_stops_on_sigterm() {
 }
 
 #[test]
-fn once_ends_by_itself_with_the_exit_code_of_the_roll() {
+fn once_ends_by_itself_with_the_exit_code_of_status() {
     let bench = Bench::new();
     let ran = bench.run(&["run", "--once", "--within", "20", "-o", "json"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
     let document: reveille_wire::report::Document = serde_json::from_str(&ran.out).unwrap();
-    assert!(matches!(document.report, reveille_wire::report::Report::RollReport(_)));
+    assert!(matches!(document.report, reveille_wire::report::Report::StatusReport(_)));
 }
 
 #[test]

@@ -129,7 +129,7 @@ fn a_repair_of_a_record_is_told_in_words_whatever_its_seed() {
     }
     for words in [
         "besides: it holds etcd",
-        ": book 1: begun: evict w-3 of cluster c-abcde (uid uid-w-3, 10.0.0.3)",
+        ": journal 1: begun: evict w-3 of cluster c-abcde (uid uid-w-3, 10.0.0.3)",
         ": over: its Node and its records are gone",
         ": stops: ",
         "; nothing was changed",

@@ -13,8 +13,8 @@ const KINDS: &str = "kinds: [nodes.management.cattle.io]";
 fn hot(bench: &Bench) -> (Vec<HotVerdict>, Vec<String>) {
     let ran = bench.run(&["status", "-o", "json"]);
     let document: Document = serde_json::from_str(&ran.out).unwrap();
-    let Report::RollReport(roll) = document.report else { panic!("it is no roll: {}", ran.out) };
-    (roll.hot, roll.hot_unread)
+    let Report::StatusReport(status) = document.report else { panic!("it is no status report: {}", ran.out) };
+    (status.hot, status.hot_unread)
 }
 
 fn writers(verdict: &HotVerdict) -> Vec<&str> {

@@ -21,9 +21,10 @@ const SUBJECT: usize = 1;
 /// A controller that watches all the time tells of a fight by then.
 const TOLD_WITHIN: Duration = Duration::from_secs(30);
 
-/// Two agents with one identity write the record of a machine in turn. The roll of the controller that watches over that machine
-/// names the record, both writers, the cluster, the node and its address within half a minute; `why` of that machine names the
-/// storm, `why` of its neighbour does not, though a record of another cluster that is called like the neighbour is hot as well.
+/// Two agents with one identity write the record of a machine in turn. The status of the controller that watches over that
+/// machine names the record, both writers, the cluster, the node and its address within half a minute; `why` of that machine
+/// names the storm, `why` of its neighbour does not, though a record of another cluster that is called like the neighbour is
+/// hot as well.
 pub(crate) fn storm_in_management_cluster_is_told_with_its_machine(lab: &mut Lab) -> Result<()> {
     kinds::install(&lab.kube)?;
     let (own, other) = (Ground::lay(lab, "c-stormy", 31, 0, 0)?, Ground::lay(lab, "c-other", 32, 0, 0)?);
@@ -69,10 +70,10 @@ fn watched(
     let place = lab.place(&[&roster.clone().set("rancher", &rancher).pool("workers")])?;
     let running = lab.start_and_see(&place, 3)?;
     let record = own.record(1);
-    until("the roll to name the record, its writers and the machine", TOLD_WITHIN, || {
-        let (_, roll) = lab.reveille.roll(&place)?;
-        let found = roll.hot.iter().find(|verdict| verdict.name.as_deref() == Some(&*record));
-        let found = found.with_context(|| format!("{:?} {:?}", roll.hot, roll.hot_unread))?;
+    until("the status to name the record, its writers and the machine", TOLD_WITHIN, || {
+        let (_, status) = lab.reveille.status(&place)?;
+        let found = status.hot.iter().find(|verdict| verdict.name.as_deref() == Some(&*record));
+        let found = found.with_context(|| format!("{:?} {:?}", status.hot, status.hot_unread))?;
         let writers: BTreeSet<&str> = found.suspects.iter().map(|one| one.name.as_str()).collect();
         ensure!(writers == BTreeSet::from(["agent-a", "agent-b"]), "{writers:?}");
         ensure!(found.class == "docker-info" && found.in_rancher.is_some(), "{found:?}");
@@ -80,15 +81,15 @@ fn watched(
         let name = format!("{}-shop", own.id);
         let wanted = json!({"clusterId": own.id, "cluster": name, "node": subject, "addresses": [ip]});
         ensure!(machine == wanted, "{machine}");
-        ensure!(roll.hot_unread.is_empty(), "{:?}", roll.hot_unread);
+        ensure!(status.hot_unread.is_empty(), "{:?}", status.hot_unread);
         Ok(())
     })?;
     until("the other record to be hot as well", TOLD_WITHIN, || {
-        let (_, roll) = lab.reveille.roll(&place)?;
+        let (_, status) = lab.reveille.status(&place)?;
         ensure!(
-            roll.hot.iter().any(|verdict| verdict.namespace.as_deref() == Some("c-other")),
+            status.hot.iter().any(|verdict| verdict.namespace.as_deref() == Some("c-other")),
             "{:?}",
-            roll.hot
+            status.hot
         );
         Ok(())
     })?;

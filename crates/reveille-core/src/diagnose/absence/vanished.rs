@@ -16,8 +16,8 @@ use crate::model::node::NodeEvent;
 use crate::model::time::Span;
 use crate::observe::cluster::ClusterView;
 
-use crate::diagnose::question::{Witness, absent, finding};
-use crate::diagnose::standing::Standing;
+use crate::diagnose::machine_state::MachineState;
+use crate::diagnose::question::{JudgeContext, absent, finding};
 
 /// The reason of the event by which a cloud controller says that it deletes a Node
 /// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
@@ -29,14 +29,14 @@ const UNCORDONED: &str = "NodeSchedulable";
 
 /// `own` is the uid of the Node that the machine stood as, where this process saw it.
 pub(super) fn judge_vanished(
-    witness: Witness<'_>,
+    context: JudgeContext<'_>,
     name: &NodeName,
     own: Option<&NodeUid>,
     due_after: Span,
-) -> Standing {
+) -> MachineState {
     // The last Node of that name may have been another machine's: nothing that was said of it is about this one (seed 3107845).
-    let is_anothers = own.zip(witness.cluster.gone_uid(name)).is_some_and(|(own, gone)| own != gone);
-    let told = witness.cluster.events_about(name).filter(|event| !is_anothers && event.is_removal());
+    let is_anothers = own.zip(context.cluster.gone_uid(name)).is_some_and(|(own, gone)| own != gone);
+    let told = context.cluster.events_about(name).filter(|event| !is_anothers && event.is_removal());
     let told: Vec<&NodeEvent> = told.collect();
     let told = last_removal(&told);
     let by_controller = told.iter().any(|event| &*event.reason == DELETING_NODE);
@@ -46,7 +46,7 @@ pub(super) fn judge_vanished(
         true => Cause::NodeDeletedByCloudController,
         false => Cause::NodeDeletedByPerson,
     };
-    let watched = witness.cluster.saw_go(name) && !is_anothers;
+    let watched = context.cluster.saw_go(name) && !is_anothers;
     let confidence = match (told.is_empty() || !watched, by_controller) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Sure,
@@ -55,12 +55,12 @@ pub(super) fn judge_vanished(
     let mut finding = finding(cause, confidence, Vec::new());
     for event in told.iter().rev().take(3) {
         let fact = NodeFact::Event { message: quoted(&event.message), reporter: quoted(&event.reporter) };
-        finding.evidence.push(witness.evidence(Source::Event(event.reason.clone()), fact));
+        finding.evidence.push(context.evidence(Source::Event(event.reason.clone()), fact));
     }
     let gone = NodeFact::Gone { node: name.clone(), events_doubted: !watched && !told.is_empty() };
-    finding.evidence.push(witness.evidence(Source::Cluster, gone));
-    if witness.lease_is_fresh(name) {
-        finding.evidence.push(witness.evidence(Source::Lease, NodeFact::LeaseOutlives));
+    finding.evidence.push(context.evidence(Source::Cluster, gone));
+    if context.lease_is_fresh(name) {
+        finding.evidence.push(context.evidence(Source::Lease, NodeFact::LeaseOutlives));
     }
     absent(FaultKind::Vanished, finding, Some(due_after), true)
 }

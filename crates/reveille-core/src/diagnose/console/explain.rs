@@ -18,8 +18,8 @@ use crate::model::evidence::{
 use crate::model::guest::Guest;
 use crate::model::incident::{Confidence, Finding};
 use crate::model::instance::{Instance, InstanceState, Port, PortStatus};
+use crate::model::log_findings::{LogFinding, LogFindings};
 use crate::model::stage::Stage;
-use crate::model::testimony::{Testimony, Told};
 use crate::model::time::Time;
 
 use super::lines;
@@ -31,7 +31,7 @@ pub(super) const TAIL_LINES: usize = 3;
 #[derive(Clone, Debug)]
 pub struct NeverJoinedFacts<'a> {
     /// What the machine says of itself, where its console was read; or why that read failed.
-    pub testimony: Option<Result<&'a Testimony, Arc<str>>>,
+    pub log_findings: Option<Result<&'a LogFindings, Arc<str>>>,
     /// Its ports.
     pub ports: &'a [Arc<Port>],
     /// What its ports lack.
@@ -43,12 +43,12 @@ pub struct NeverJoinedFacts<'a> {
 }
 
 impl<'a> NeverJoinedFacts<'a> {
-    fn read(&self) -> Option<&'a Testimony> {
-        self.testimony.as_ref().and_then(|read| read.as_ref().ok()).copied()
+    fn read(&self) -> Option<&'a LogFindings> {
+        self.log_findings.as_ref().and_then(|read| read.as_ref().ok()).copied()
     }
 
     /// Everything that its texts prove, with what follows from it.
-    fn told(&self) -> impl Iterator<Item = &'a Told> {
+    fn told(&self) -> impl Iterator<Item = &'a LogFinding> {
         let roots = self.read().map_or(&[][..], |read| &read.told);
         roots.iter().flat_map(|told| std::iter::once(told).chain(&told.follows))
     }
@@ -196,7 +196,7 @@ fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
     let mut evidence = Vec::new();
     let of_console = |fact: Fact| Evidence::new(Source::Console, fact, facts.read_at);
     let mut stage = Stage::OsBoot;
-    match (facts.read().map(|read| &read.console), &facts.testimony) {
+    match (facts.read().map(|read| &read.console), &facts.log_findings) {
         (Some(Ok(console)), _) => {
             let boot = facts.guest().boot;
             stage = boot.stage();

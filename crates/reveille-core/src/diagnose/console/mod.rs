@@ -1,11 +1,11 @@
 //! Weighs what a machine that never joined said of itself against its ports and groups.
 //!
 //! ```text
-//!  Testimony (judged outside the core) ─────┐
+//!  LogFindings (judged outside the core) ─────┐
 //!  ports, needed groups, instance ──────────┴▶ explain_never_joined ─▶ findings, ranked
 //! ```
 //!
-//! The catalogue says what a text proves; see [`crate::model::testimony`]. This module holds what the engine needs of texts
+//! The catalogue says what a text proves; see [`crate::model::log_findings`]. This module holds what the engine needs of texts
 //! in any case: it masks them before any other code reads them, and bounds how much of a console is kept. This stage knows
 //! no failure by its words.
 

@@ -70,7 +70,7 @@ impl Replay {
                 self.state.out_of_sight.entry(machine).left = Some(Box::new(left));
             }
             Record::Traced { at, machine, trace, told } => {
-                let heard = told.as_ref().map(|told| told.hold.clone());
+                let heard = told.as_ref().map(|told| told.blocker.clone());
                 self.state.agents.remember(machine.clone(), heard);
                 self.state.traces.restore(machine, trace, told, at.min(self.state.now));
             }

@@ -304,7 +304,8 @@ pub enum GuestFact {
         work: Option<Arc<str>>,
         /// Why it leaves its join alone.
         #[serde(skip_serializing_if = "Option::is_none")]
-        hold: Option<Arc<str>>,
+        #[serde(rename = "hold")]
+        blocker: Option<Arc<str>>,
     },
     /// Its agent has not been heard since.
     AgentSilent,

@@ -244,15 +244,15 @@ impl Display for GuestFact {
                 f,
                 "DHCP failed as well (\"{line}\"); Neutron's own firewalls let DHCP pass without any group"
             ),
-            Self::Agent { kubelet, api, stage, error, work, hold } => {
+            Self::Agent { kubelet, api, stage, error, work, blocker } => {
                 let stage = stage.map(|stage| match error {
                     Some(error) => format!("at stage {stage}: {error}"),
                     None => format!("at stage {stage}"),
                 });
                 let work = work.as_ref().map(|what| format!("it brings its node back by {what}"));
-                let hold = hold.as_ref().map(|why| format!("it leaves its join alone: {why}"));
+                let blocker = blocker.as_ref().map(|why| format!("it leaves its join alone: {why}"));
                 let of_node = [of_kubelet(*kubelet), of_api(*api)].into_iter().flatten().map(str::to_owned);
-                f.write_str(&list(of_node.chain(stage).chain(work).chain(hold), "; "))
+                f.write_str(&list(of_node.chain(stage).chain(work).chain(blocker), "; "))
             }
             Self::AgentSilent => f.write_str("it has not been heard since"),
         }

@@ -22,7 +22,7 @@ fn report(id: &str, life: &str, number: u64) -> AgentReport {
         kubelet: KubeletSaid::Runs,
         api: ApiSaid::Answers,
         work: None,
-        hold: None,
+        blocker: None,
         may: BTreeSet::new(),
     }
 }
@@ -94,8 +94,9 @@ fn one_that_cries_outage_is_not_believed_and_most_are() {
 fn many(view: &mut AgentsView, count: usize, now: Time) {
     for number in 0..count {
         let (id, machine) = machine(number);
-        let hold = (number == 0).then(|| AgentHold { kind: HoldKind::Leaving, text: "is taken away".into() });
-        let said = AgentReport { hold, ..report(&format!("i{number}"), "one", 1) };
+        let blocker = (number == 0)
+            .then(|| AgentBlocker { kind: AgentBlockerKind::Leaving, text: "is taken away".into() });
+        let said = AgentReport { blocker, ..report(&format!("i{number}"), "one", 1) };
         view.said(now, &id, &Arc::new(said));
         link(view, &id, Some(&machine));
         view.of.entry(machine).or_default().insert(id.clone());

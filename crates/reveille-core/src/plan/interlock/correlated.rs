@@ -89,7 +89,7 @@ pub(super) fn correlated(
     }
     let all = context.counts.all();
     let frozen =
-        blockers.iter().any(|hold| matches!(hold, Blocker::FleetDark { .. } | Blocker::Breaker { .. }));
+        blockers.iter().any(|blocker| matches!(blocker, Blocker::FleetDark { .. } | Blocker::Breaker { .. }));
     if most_are_away(&context.roster.limits, all) && !frozen {
         blockers.push(Blocker::MostAway { away: all.total() - all.present, total: all.total() });
     }

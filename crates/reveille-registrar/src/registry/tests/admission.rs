@@ -66,9 +66,9 @@ fn invitation_made_by_fast_clock_keeps_its_stated_lifetime() {
     // The server is restarted, too.
     let records = world.records.clone();
     let until = |records: &[crate::registry::Record]| {
-        let mut book = crate::registry::Book::default();
-        records.iter().for_each(|record| book.apply(record));
-        book.invitation(&id).unwrap().ends(world.now)
+        let mut index = crate::registry::Index::default();
+        records.iter().for_each(|record| index.apply(record));
+        index.invitation(&id).unwrap().ends(world.now)
     };
     assert_eq!(until(&records), world.now + Span::from_min(60));
     assert_eq!(world.records.len(), records.len());
@@ -171,7 +171,7 @@ fn shared_id_key_or_name_is_reported_and_second_is_refused() {
         assert!(told(&effects).iter().any(|what| matches!(what, What::Rival(..))), "who listens hears of it");
         let warned = sent(&effects, conn).into_iter().any(|frame| matches!(frame, ServerFrame::Rival(_)));
         assert!(warned, "the first is told of the second");
-        assert_eq!(world.registry.book().counts().1, 1);
+        assert_eq!(world.registry.index().counts().1, 1);
     }
 }
 

@@ -4,7 +4,7 @@ use reveille_wire::agent::{Facts, Reason, Role};
 
 use super::world::*;
 use crate::registry::{
-    Book, Effect, KeyHash, MachineId, NodeIds, NodeSaid, Record, Registry, Reply, Settings,
+    Effect, Index, KeyHash, MachineId, NodeIds, NodeSaid, Record, Registry, Reply, Settings,
 };
 
 /// A machine whose ids differ from all others, except for those that `lie` changes.
@@ -151,7 +151,7 @@ fn invalid_node_name_is_refused_before_it_is_stored() {
         let id = world.invite(|_| {});
         let who = liar(|who| who.facts.hostname = name.into());
         assert_eq!(refused(world.enrol(&id, &who)), "BAD_FRAME", "{name:?}");
-        assert_eq!(world.registry.book().counts().1, 0, "{name:?}");
+        assert_eq!(world.registry.index().counts().1, 0, "{name:?}");
     }
 }
 
@@ -208,16 +208,16 @@ fn old_machines_with_shared_name_are_read_but_not_found_by_it() {
             record
         })
         .collect();
-    let mut book = Book::default();
-    records.iter().for_each(|record| book.apply(record));
-    assert_eq!(book.find("i-1").map(|known| &known.id), None);
-    let found = book.find("w-2").map(|known| known.id.clone());
-    assert_eq!((found.is_some(), book.counts().1), (true, 2));
+    let mut index = Index::default();
+    records.iter().for_each(|record| index.apply(record));
+    assert_eq!(index.find("i-1").map(|known| &known.id), None);
+    let found = index.find("w-2").map(|known| known.id.clone());
+    assert_eq!((found.is_some(), index.counts().1), (true, 2));
     let what = crate::registry::Removal::Machine;
     let machine: MachineId = found.unwrap();
-    book.apply(&Record::Removed { at: world.now, machine, what });
+    index.apply(&Record::Removed { at: world.now, machine, what });
     assert_eq!(
-        book.find("i-1").map(|known| known.node_name.as_str()),
+        index.find("i-1").map(|known| known.node_name.as_str()),
         Some("w-1"),
         "the other keeps its own"
     );
@@ -267,7 +267,7 @@ fn cluster_that_answered_once_is_never_taken_as_absent() {
     };
     let api = Some([Role::ControlPlane].as_slice());
     assert_eq!([api, None, api, None].map(|present| said(world.cluster(present))), [1, 0, 0, 0]);
-    for records in [world.records.clone(), world.registry.book().checkpoint()] {
+    for records in [world.records.clone(), world.registry.index().checkpoint()] {
         for present in [None, Some(None)] {
             world.registry = Registry::restore(Settings::default(), world.now, &records);
             present.into_iter().for_each(|present| drop(world.cluster(present)));
@@ -413,7 +413,7 @@ fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
                     (part, Facts::default()),
                     "{case}: and what it carries is not told"
                 );
-                let counted = world.registry.book().invitation(&id).map(|it| it.conflicts);
+                let counted = world.registry.index().invitation(&id).map(|it| it.conflicts);
                 assert_eq!(counted, Some(conflicts), "{case}");
             }
             (Some(_), reply) => panic!("{case}: {reply:?}"),
@@ -432,7 +432,7 @@ fn token_allows_one_question_per_use_and_more_must_wait() {
         assert!(matches!(&reply, Reply::NodesToAsk(own) if own.as_str() == "prod"), "{number}: {reply:?}");
     }
     assert_eq!(refused(ask(&mut world)), "TOO_MANY");
-    assert_eq!(world.registry.book().counts().1, 0, "and no machine is let in unasked");
+    assert_eq!(world.registry.index().counts().1, 0, "and no machine is let in unasked");
     world.pass(world.registry.settings().question_each);
     assert!(matches!(ask(&mut world), Reply::NodesToAsk(_)));
     let other = world.invite(|_| {});

@@ -67,7 +67,7 @@ fn invitation_is_void_after_few_conflicts_also_after_restart() {
     assert!((1..=5).contains(&conflicts), "{refusals:?}");
     assert!(refusals.ends_with(&["TOKEN_VOID"]), "{refusals:?}");
     assert_eq!(refused(world.enrol(&id, &machine(3))), "TOKEN_VOID", "also for a machine that does not lie");
-    let mut checkpoint = world.registry.book().checkpoint();
+    let mut checkpoint = world.registry.index().checkpoint();
     for records in [world.records.clone(), std::mem::take(&mut checkpoint)] {
         world.registry = Registry::restore(Settings::default(), world.now, &records);
         assert_eq!(refused(world.enrol(&id, &machine(3))), "TOKEN_VOID", "after a restart");
@@ -147,7 +147,7 @@ fn machine_with_removed_node_adds_no_record_when_it_returns() {
         assert_eq!(closed(&effects, conn), Some("NODE_REMOVED"));
     }
     assert_eq!(world.records.len(), before);
-    assert!(world.registry.book().machine(&id).unwrap().waits_for(&newest));
+    assert!(world.registry.index().machine(&id).unwrap().waits_for(&newest));
 }
 
 #[test]

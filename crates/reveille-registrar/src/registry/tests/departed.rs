@@ -7,7 +7,7 @@ use reveille_wire::agent::frame::Heartbeat;
 use reveille_wire::agent::text::Word;
 
 use super::world::{AUTHORITY, NEVER, UUID, World, certified, closed, machine, refused, told};
-use crate::registry::{Book, Effect, Event, MachineId, Peer, Record, Removal, Reply, What};
+use crate::registry::{Effect, Event, Index, MachineId, Peer, Record, Removal, Reply, What};
 
 const DAY: Span = Span::from_min(24 * 60);
 const BEAT: AgentFrame = AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None });
@@ -19,7 +19,7 @@ impl World {
     }
 
     fn is_known(&self, id: &MachineId) -> bool {
-        self.registry.book().machine(id).is_some()
+        self.registry.index().machine(id).is_some()
     }
 }
 
@@ -108,13 +108,13 @@ fn forgotten_machines_survive_restart_and_are_bounded() {
     world.sees(&["i-3"], true);
     world.pass(Span::from_min(23 * 60));
     let replayed = |records: &[Record]| {
-        let mut book = Book::default();
-        records.iter().for_each(|record| book.apply(record));
-        book
+        let mut index = Index::default();
+        records.iter().for_each(|record| index.apply(record));
+        index
     };
-    assert_eq!(&replayed(&world.records), world.registry.book());
-    let mut kept = replayed(&world.registry.book().checkpoint());
-    assert_eq!(&kept, world.registry.book());
+    assert_eq!(&replayed(&world.records), world.registry.index());
+    let mut kept = replayed(&world.registry.index().checkpoint());
+    assert_eq!(&kept, world.registry.index());
     assert_eq!(ids.iter().map(|id| kept.was_forgotten(id)).collect::<Vec<_>>(), [true, true, false]);
     assert!(kept.machine(&ids[2]).is_some_and(|known| known.departed.is_some()));
     for number in 0..5000 {

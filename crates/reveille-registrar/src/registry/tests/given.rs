@@ -33,7 +33,7 @@ fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
     assert_eq!((wait(&effects, conn), tokens(&effects)), (Some("WAIT_TOKEN"), (1, 0, 0)));
     let effects = world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
     assert_eq!((wait(&effects, conn), tokens(&effects)), (None, (0, 1, 0)));
-    let says = world.registry.book().machine(&id).unwrap().trace.leg(Stage::FetchConfig).unwrap();
+    let says = world.registry.index().machine(&id).unwrap().trace.leg(Stage::FetchConfig).unwrap();
     assert_eq!(says.server_says, None, "what was in the way is no longer");
 }
 
@@ -89,7 +89,7 @@ fn a_report_counts_once_however_often_it_is_said() {
     let effects = world.say(conn, staged(5, Stage::Runtime, StageStep::Entered));
     assert!(told(&effects).is_empty());
     assert!(!sent(&effects, conn).is_empty(), "it is acknowledged again");
-    let trace = &world.registry.book().machine(&id).unwrap().trace;
+    let trace = &world.registry.index().machine(&id).unwrap().trace;
     assert_eq!(trace.at(), Some(Stage::Runtime));
     let leg = trace.leg(Stage::Runtime).unwrap();
     assert_eq!(
@@ -97,7 +97,7 @@ fn a_report_counts_once_however_often_it_is_said() {
         ("its own clock", Some(world.now + Span::from_min(2)))
     );
     world.say(conn, staged(6, Stage::OsBoot, StageStep::Entered));
-    let trace = &world.registry.book().machine(&id).unwrap().trace;
+    let trace = &world.registry.index().machine(&id).unwrap().trace;
     assert_eq!((trace.at(), trace.leg(Stage::Runtime)), (Some(Stage::OsBoot), None), "it went back");
 }
 

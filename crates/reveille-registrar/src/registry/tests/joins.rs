@@ -53,17 +53,17 @@ fn join_ends_when_node_stays_and_keeps_errors_and_silences() {
     assert_eq!(overs(&beat(&mut world, conn, Stage::FetchConfig, true)), [], "that is of an earlier one");
     // A start in between restores the same join, from its records and from a checkpoint's.
     let replayed = Registry::restore(Settings::default(), world.now, &world.records);
-    let checkpoint = Registry::restore(Settings::default(), world.now, &replayed.book().checkpoint());
-    assert!(replayed.book() == world.registry.book() && checkpoint.book() == replayed.book());
+    let checkpoint = Registry::restore(Settings::default(), world.now, &replayed.index().checkpoint());
+    assert!(replayed.index() == world.registry.index() && checkpoint.index() == replayed.index());
     let over = overs(&beat(&mut world, conn, Stage::Stay, true));
     let [over] = &over[..] else { panic!("{over:?}") };
-    assert_eq!((over.end, over.course.began, over.ended), (JoinEnd::Held, began, world.now));
-    let stages: Vec<_> = over.course.stretches().map(|(stage, _)| stage).collect();
+    assert_eq!((over.end, over.flow.began, over.ended), (JoinEnd::Held, began, world.now));
+    let stages: Vec<_> = over.flow.stretches().map(|(stage, _)| stage).collect();
     let wanted = [Stage::Runtime, Stage::FetchConfig, Stage::Trust, Stage::Authenticate, Stage::Stay];
     assert_eq!(stages, wanted, "fetch-config by this server's word: the cluster was not there yet");
-    let (_, runtime) = over.course.stretches().next().unwrap();
+    let (_, runtime) = over.flow.stretches().next().unwrap();
     assert_eq!(runtime.agent_said.as_ref().unwrap().trouble.code.as_str(), "NO_RUNTIME", "it is kept");
-    let [silence] = &over.course.silences[..] else { panic!("{over:?}") };
+    let [silence] = &over.flow.silences[..] else { panic!("{over:?}") };
     assert_eq!((silence.since, silence.stage), (began, Some(StageWord(Stage::Runtime))));
     assert_eq!(silence.until.unwrap(), world.now);
     assert_eq!(overs(&beat(&mut world, conn, Stage::Stay, true)), [], "once");

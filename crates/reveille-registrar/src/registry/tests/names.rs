@@ -28,7 +28,7 @@ fn machine_without_instance_id_cannot_be_named_as_an_instance() {
         let invited = world.invite(|wish| wish.machine = Some(id.into()));
         let refusal = refused(world.enrol(&invited, &called(id)));
         assert!(["BAD_FRAME", "TOKEN_FOREIGN"].contains(&refusal), "{id}: {refusal}");
-        assert_eq!(world.registry.book().counts().1, 0, "{id}");
+        assert_eq!(world.registry.index().counts().1, 0, "{id}");
         let mut owner = called(id);
         owner.identity.instance_id = id.split('.').next().map(Into::into);
         let invited = world.invite(|_| {});

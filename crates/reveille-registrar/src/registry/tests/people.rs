@@ -40,7 +40,7 @@ fn removed_machine_is_found_by_each_of_its_names() {
         let name = if name == "record" { id.as_str() } else { name };
         for what in [Some(Removal::Machine), None, Some(Removal::Machine), Some(Removal::Node), None] {
             assert_eq!(remove(&mut world, name, what), Reply::Done(id.clone()), "{name}: {what:?}");
-            assert_eq!(world.registry.book().machine(&id).unwrap().removed, what);
+            assert_eq!(world.registry.index().machine(&id).unwrap().removed, what);
         }
     }
 }
@@ -93,7 +93,7 @@ fn revoked_invitation_stays_revoked_after_restart() {
         let Reply::Revoked(let_in) = revoke(&mut world, &id) else { panic!("not revoked") };
         assert_eq!(let_in.iter().map(|named| &named.machine).collect::<Vec<_>>(), [&first]);
     }
-    for records in [world.records.clone(), world.registry.book().checkpoint()] {
+    for records in [world.records.clone(), world.registry.index().checkpoint()] {
         world.registry = Registry::restore(Settings::default(), world.now, &records);
         assert_eq!(refused(world.enrol(&id, &machine(2))), "TOKEN_REVOKED");
         assert_eq!(
@@ -141,7 +141,7 @@ fn removed_machine_needs_invitation_that_names_it() {
             let mut world = world.branch();
             let named = world.invite(|wish| wish.machine = Some(bound.into()));
             assert_eq!(certified(world.enrol(&named, &again)), first, "{part}, {bound}: its own record");
-            assert_eq!(world.registry.book().machine(&first).unwrap().removed, None);
+            assert_eq!(world.registry.index().machine(&first).unwrap().removed, None);
         }
     }
 }

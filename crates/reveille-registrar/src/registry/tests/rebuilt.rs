@@ -95,7 +95,7 @@ fn rebuild_invitation_gives_no_other_name_instance_or_node() {
             None => assert_eq!(certified(reply), first, "{case}"),
             Some(code) => {
                 assert_eq!(refused(reply), code, "{case}");
-                let known = world.registry.book().machine(&first).unwrap();
+                let known = world.registry.index().machine(&first).unwrap();
                 assert_eq!((&known.identity, known.key), (&machine(1).identity, machine(1).key), "{case}");
             }
         }

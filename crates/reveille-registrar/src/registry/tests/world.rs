@@ -1,4 +1,4 @@
-//! A registry with a clock, its witness, and its records.
+//! A registry with a clock, its invariant checker, and its records.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use reveille_wire::agent::{
     AgentFrame, Distribution, Facts, Identity, Refused, Role, ServerFrame, StageWord,
 };
 
-use crate::registry::invariants::Witness;
+use crate::registry::invariants::InvariantChecker;
 use crate::registry::{
     Ask, AuthorityHash, Conn, Effect, Event, InvitationId, KeyHash, MachineId, NodeSaid, Peer, Plans, Record,
     Registry, Reimage, Reply, Settings, Template, TokenHash, What, Wish,
@@ -23,7 +23,7 @@ pub(super) const NEVER: Time = Time::from_ms(i64::MAX);
 
 pub(super) struct World {
     pub(super) registry: Registry,
-    witness: Witness,
+    checker: InvariantChecker,
     pub(super) now: Time,
     pub(super) records: Vec<Record>,
     count: u64,
@@ -35,7 +35,7 @@ impl World {
         let now = Time::from_ms(1_000_000);
         Self {
             registry: Registry::restore(Settings::default(), now, &[]),
-            witness: Witness::default(),
+            checker: InvariantChecker::default(),
             now,
             records: Vec::new(),
             count: 0,
@@ -47,7 +47,7 @@ impl World {
     pub(super) fn branch(&self) -> Self {
         Self {
             registry: self.registry.clone(),
-            witness: self.witness.clone(),
+            checker: self.checker.clone(),
             records: self.records.clone(),
             ..*self
         }
@@ -55,7 +55,7 @@ impl World {
 
     pub(super) fn step(&mut self, event: Event) -> Vec<Effect> {
         let effects = self.registry.step(self.now, event.clone());
-        if let Err(broken) = self.witness.check(self.now, &event, &effects) {
+        if let Err(broken) = self.checker.check(self.now, &event, &effects) {
             panic!("{broken:?} after {event:?}: {effects:#?}");
         }
         self.records.extend(effects.iter().filter_map(|effect| match effect {

@@ -95,10 +95,10 @@ pub(crate) fn tell(small: &Small, path: &Path) {
 
 /// What happens in a run.
 pub(crate) fn happenings(quarry: &Quarry) {
-    let Ok(course) = quarry.course() else { return };
+    let Ok(scenario_run) = quarry.scenario_run() else { return };
     let machines = quarry.world.unwrap_or(quarry.machines);
-    println!("{machines} machines, {}:", course.length);
-    for (after, what) in &course.happenings {
+    println!("{machines} machines, {}:", scenario_run.length);
+    for (after, what) in &scenario_run.happenings {
         let s = after.ms / 1000;
         println!("  {:02}:{:02}:{:02}  {}  {what:?}", s / 3600, s / 60 % 60, s % 60, what.name());
     }

@@ -1,23 +1,23 @@
 //! Agents on the machines: the shipped [`reveille_agent::State`], once for each, with this world around it.
 //!
 //! ```text
-//!  plan (given) ─▶ start ─▶ State::step ─▶ Witness ─▶ effects ─▶ answers (what is so) ─▶ Event, later
+//!  plan (given) ─▶ start ─▶ State::step ─▶ InvariantChecker ─▶ effects ─▶ answers (what is so) ─▶ Event, later
 //!                              ▲                        └──────▶ acts (what is done)  ─▶ guests, watchdogs
 //!                              └── wake-ups, answers, peers' questions ◀─────────────────────┘
 //! ```
 //!
-//! The world decides nothing for an agent: the crate that ships the agent decides what it concludes and does. The witness of that
-//! crate's tests checks the agent after each of its steps. Agents draw their delays from a stream of their own, so that a world
-//! with none is what it was, byte for byte. The engine knows only agents that a layout lets report (`mouths`).
+//! The world decides nothing for an agent: the crate that ships the agent decides what it concludes and does. The invariant
+//! checker of that crate's tests checks the agent after each of its steps. Agents draw their delays from a stream of their own,
+//! so that a world with none is what it was, byte for byte. The engine knows only agents that a layout lets report (`reports`).
 
 mod acts;
 mod answers;
-pub(crate) mod mouths;
+pub(crate) mod reports;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_agent::effect::Verb;
-use reveille_agent::invariants::Witness;
+use reveille_agent::invariants::InvariantChecker;
 use reveille_agent::model::{Device, Machine, OperationId, PeerAnswer, Role};
 use reveille_agent::{Effect, Event, Memory, Settings, Start, State};
 use reveille_core::model::id::{InstanceId, NodeName, PoolName, ZoneName};
@@ -95,7 +95,7 @@ pub(crate) enum AgentTask {
 #[derive(Clone, Debug)]
 pub(super) struct Agent {
     state: State,
-    witness: Witness,
+    checker: InvariantChecker,
     /// What is durable on its disk.
     memory: Memory,
     machine: Machine,
@@ -141,9 +141,9 @@ pub(super) struct Agents {
     /// Orders that stand in the API.
     orders: BTreeSet<InstanceId>,
     /// The agents that report to Reveille.
-    mouths: BTreeMap<InstanceId, mouths::Mouth>,
+    reporters: BTreeMap<InstanceId, reports::Reporter>,
     /// Ways to Reveille that are bad.
-    ways: BTreeMap<InstanceId, mouths::Way>,
+    ways: BTreeMap<InstanceId, reports::Way>,
     /// Who says wrongly that an order stands for whom.
     lies: BTreeSet<(InstanceId, InstanceId)>,
     said: Vec<AgentSaid>,
@@ -159,7 +159,7 @@ impl Agents {
             on: BTreeMap::new(),
             cuts: BTreeMap::new(),
             orders: BTreeSet::new(),
-            mouths: BTreeMap::new(),
+            reporters: BTreeMap::new(),
             ways: BTreeMap::new(),
             lies: BTreeSet::new(),
             said: Vec::new(),
@@ -193,14 +193,14 @@ impl World {
         let own = pool.and_then(|pool| self.layout.agents.of_pool.get(&pool));
         let Ok((config, warnings)) = own.unwrap_or(&self.layout.agents.settings).check() else { return };
         let name = self.node_name_of(id);
-        let witness = self.agents.on.get(id).map(|agent| agent.witness.clone());
-        let mut witness = witness.unwrap_or_else(|| Witness::new(name.clone(), *config.settings()));
-        witness.restart();
+        let checker = self.agents.on.get(id).map(|agent| agent.checker.clone());
+        let mut checker = checker.unwrap_or_else(|| InvariantChecker::new(name.clone(), *config.settings()));
+        checker.restart();
         let start = Start { name, config, warnings, memory: memory.clone() };
         let peers = self.agents.on.get(id).map(|agent| agent.peers.clone()).unwrap_or_default();
         let agent = Agent {
             state: State::new(start),
-            witness,
+            checker,
             memory,
             machine,
             peers,
@@ -300,9 +300,9 @@ impl World {
     fn let_hear(&mut self, id: &InstanceId, event: Event) {
         let now = self.now;
         let Some(agent) = self.agents.on.get_mut(id) else { return };
-        agent.witness.hear(now, &event);
+        agent.checker.hear(now, &event);
         let effects = agent.state.step(now, event);
-        if let Err(violation) = agent.witness.check(now, &effects) {
+        if let Err(violation) = agent.checker.check(now, &effects) {
             self.agents.broken.push((now, violation.to_string()));
         }
         for effect in effects {

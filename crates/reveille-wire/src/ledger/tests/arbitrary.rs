@@ -11,7 +11,7 @@ use proptest::sample::select;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::PauseScope;
 use reveille_core::model::access::{Role, UserRef};
-use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
+use reveille_core::model::agent::{AgentBlocker, AgentBlockerKind, Ask, StageError};
 use reveille_core::model::attempt::{Attempt, Ending, Readback};
 use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::cause::{Cause, Entry};
@@ -321,8 +321,8 @@ prop_compose! {
     }
 }
 
-pub(crate) fn hold() -> impl Strategy<Value = AgentHold> {
-    (select(HoldKind::ALL.to_vec()), text()).prop_map(|(kind, text)| AgentHold { kind, text })
+pub(crate) fn blocker() -> impl Strategy<Value = AgentBlocker> {
+    (select(AgentBlockerKind::ALL.to_vec()), text()).prop_map(|(kind, text)| AgentBlocker { kind, text })
 }
 
 pub(crate) fn stage_error() -> impl Strategy<Value = StageError> {
@@ -390,9 +390,9 @@ fn of_machines() -> impl Strategy<Value = Record> {
         ),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
         others_acted(),
-        (at(), machine(), trace(), option::of((id(AgentId::new), option::of(hold())))).prop_map(
+        (at(), machine(), trace(), option::of((id(AgentId::new), option::of(blocker())))).prop_map(
             |(at, machine, trace, told)| {
-                let told = told.map(|(agent, hold)| AgentTold { agent, hold });
+                let told = told.map(|(agent, blocker)| AgentTold { agent, blocker });
                 Record::Traced { at, machine, trace, told }
             }
         ),

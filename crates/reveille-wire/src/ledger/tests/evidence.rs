@@ -209,7 +209,7 @@ fn of_guests(x: &Arc<str>) -> Vec<(GuestFact, &'static str)> {
         stage,
         error: more.as_ref().map(|text| StageError { code: text.clone(), text: text.clone() }),
         work: more.clone(),
-        hold: more,
+        blocker: more,
     };
     vec![
         (ConsoleUnread, "not read yet: read the console log"),

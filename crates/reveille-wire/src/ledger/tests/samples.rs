@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::PauseScope;
 use reveille_core::model::access::{Role, UserRef};
-use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
+use reveille_core::model::agent::{AgentBlocker, AgentBlockerKind, Ask, StageError};
 use reveille_core::model::attempt::{Attempt, Ending, Readback, Why};
 use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::cause::{Cause, Entry};
@@ -52,8 +52,9 @@ fn trace() -> Trace {
 }
 
 fn told() -> AgentTold {
-    let hold = Some(AgentHold { kind: HoldKind::Leaving, text: text("its Node was being deleted") });
-    AgentTold { agent: AgentId::from("a-1"), hold }
+    let blocker =
+        Some(AgentBlocker { kind: AgentBlockerKind::Leaving, text: text("its Node was being deleted") });
+    AgentTold { agent: AgentId::from("a-1"), blocker }
 }
 
 fn owned() -> Ownership {

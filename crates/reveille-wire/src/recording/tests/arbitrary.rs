@@ -15,20 +15,20 @@ use reveille_core::model::access::{RoleRef, UserRoles};
 use reveille_core::model::agent::{ApiSaid, Ask, KubeletSaid, StageSaid, Who, Work};
 use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::guest::{BootProgress, ConfigDrive, Guest};
-use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
 use reveille_core::model::instance::{Fault, Instance, InstanceAction, Mark, Port, PortStatus};
+use reveille_core::model::log_evidence::{CertificateRequest, EvidenceQuery, RequestState, Said, Unread};
+use reveille_core::model::log_findings::{LogFinding, LogFindings, Quote};
 use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
 use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::stage::Stage;
-use reveille_core::model::testimony::{Quote, Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span};
 
 use crate::ledger::tests::arbitrary::{
-    at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, pause_scope, record, role, route, rule,
-    stage_error, state, text, user,
+    at, blocker, call, cause, cloud, id, line, maybe_text, net, outcome, pause_scope, record, role, route,
+    rule, stage_error, state, text, user,
 };
 use crate::ledger::tests::evidence::source;
 
@@ -194,7 +194,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         option::of(group()).prop_map(Answer::Group),
         option::of(router()).prop_map(Answer::Router),
         text().prop_map(Answer::Console),
-        testimony().prop_map(|testimony| Answer::Testimony(Arc::new(testimony))),
+        log_findings().prop_map(|log_findings| Answer::LogFindings(Arc::new(log_findings))),
         said().prop_map(|said| Answer::Said(Arc::new(said))),
         text().prop_map(Answer::NoConsole),
         vec(action, 0..3).prop_map(Answer::Actions),
@@ -260,11 +260,11 @@ prop_compose! {
         work in option::of(
             (text(), any::<u32>(), any::<u32>()).prop_map(|(what, attempt, of)| Work { what, attempt, of })
         ),
-        hold in option::of(hold()),
+        blocker in option::of(blocker()),
         may in btree_set(select(Ask::ALL.to_vec()), 0..2),
     ) -> Arc<AgentReport> {
         let who = Who { instance, system_uuid, node, boot };
-        Arc::new(AgentReport { who, life, number, stages, told, unsaid, kubelet, api, work, hold, may })
+        Arc::new(AgentReport { who, life, number, stages, told, unsaid, kubelet, api, work, blocker, may })
     }
 }
 
@@ -285,7 +285,11 @@ pub(super) fn effects() -> impl Strategy<Value = Vec<Effect>> {
         (cloud(), id(GroupId::new)).prop_map(|(cloud, id)| Look::Group(cloud, id)),
         (cloud(), id(RouterId::new)).prop_map(|(cloud, id)| Look::Router(cloud, id)),
         machine().prop_map(|(cloud, id)| Look::Console(cloud, id)),
-        (machine(), hearing()).prop_map(|((cloud, id), of)| Look::Testimony(cloud, id, Arc::new(of))),
+        (machine(), evidence_query()).prop_map(|((cloud, id), of)| Look::LogEvidence(
+            cloud,
+            id,
+            Arc::new(of)
+        )),
         machine().prop_map(|(cloud, id)| Look::Actions(cloud, id)),
         id(NodeName::new).prop_map(Look::Node),
         id(NodeName::new).prop_map(Look::NodeEvents),
@@ -320,21 +324,21 @@ prop_compose! {
         (unanswered, no_lease) in any::<(bool, bool)>(),
         proof in vec(quote(), 0..3),
         against in vec(quote(), 0..3),
-    ) -> Told {
-        Told { cause, stage, confidence, unanswered, no_lease, proof, against, follows: Vec::new() }
+    ) -> LogFinding {
+        LogFinding { cause, stage, confidence, unanswered, no_lease, proof, against, follows: Vec::new() }
     }
 }
 
 prop_compose! {
-    fn testimony()(
+    fn log_findings()(
         console in prop_oneof![text().prop_map(Ok), text().prop_map(Err)],
         boot in select(BootProgress::ALL.to_vec()),
         config_drive in select(ConfigDrive::ALL.to_vec()),
         (addressed, answered) in any::<(bool, bool)>(),
         told in vec(told(), 0..3),
         unread in vec(unread(), 0..2),
-    ) -> Testimony {
-        Testimony { console, guest: Guest { boot, config_drive, addressed, answered }, told, unread }
+    ) -> LogFindings {
+        LogFindings { console, guest: Guest { boot, config_drive, addressed, answered }, told, unread }
     }
 }
 
@@ -364,11 +368,11 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn hearing()(
+    fn evidence_query()(
         node in option::of(id(NodeName::new)),
         asks_as in id(NodeName::new),
         console_counts in any::<bool>(),
-    ) -> Hearing {
-        Hearing { node, asks_as, console_counts }
+    ) -> EvidenceQuery {
+        EvidenceQuery { node, asks_as, console_counts }
     }
 }

@@ -10,19 +10,20 @@ use reveille_core::event::{
 };
 use reveille_core::model::access::{Role, RoleRef, UserRef, UserRoles};
 use reveille_core::model::agent::{
-    AgentHold, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+    AgentBlocker, AgentBlockerKind, ApiSaid, Ask, KubeletSaid, StageError, StageSaid, Who, Work,
 };
 use reveille_core::model::agent_report::AgentReport;
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::evidence::{Line, Source};
 use reveille_core::model::guest::{BootProgress, ConfigDrive, Guest};
-use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
 use reveille_core::model::instance::{
     Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
 };
 use reveille_core::model::lease::Renewal;
+use reveille_core::model::log_evidence::{CertificateRequest, EvidenceQuery, RequestState, Said, Unread};
+use reveille_core::model::log_findings::{LogFinding, LogFindings, Quote};
 use reveille_core::model::network::{
     Direction, Family, GroupRule, Protocol, Remote, Route, Router, RuleSpec, SecurityGroup,
 };
@@ -32,7 +33,6 @@ use reveille_core::model::roster::{
     Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
 use reveille_core::model::stage::Stage;
-use reveille_core::model::testimony::{Quote, Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::record::Record;
 use reveille_core::remedies::Reboot;
@@ -253,7 +253,7 @@ fn answers() -> Vec<Answer> {
         Answer::Group(Some(Arc::new(group()))),
         Answer::Router(Some(Arc::new(router()))),
         Answer::Console(text("[    0.0] Linux\nlogin:")),
-        Answer::Testimony(Arc::new(testimony())),
+        Answer::LogFindings(Arc::new(log_findings())),
         Answer::NoConsole(text("no console")),
         Answer::Actions(vec![action]),
         Answer::Node(Some(Arc::new(ill_node()))),
@@ -315,8 +315,8 @@ pub(super) fn events() -> Vec<Event> {
     events
 }
 
-fn hearing(name: &NodeName) -> Hearing {
-    Hearing { node: Some(name.clone()), asks_as: name.clone(), console_counts: false }
+fn evidence_query(name: &NodeName) -> EvidenceQuery {
+    EvidenceQuery { node: Some(name.clone()), asks_as: name.clone(), console_counts: false }
 }
 
 pub(super) fn effects() -> Vec<Effect> {
@@ -330,7 +330,7 @@ pub(super) fn effects() -> Vec<Effect> {
         Look::Actions(os.clone(), id.clone()),
         Look::Node(name.clone()),
         Look::NodeEvents(name.clone()),
-        Look::Testimony(os.clone(), id.clone(), Arc::new(hearing(&name))),
+        Look::LogEvidence(os.clone(), id.clone(), Arc::new(evidence_query(&name))),
         Look::Roles(
             os.clone(),
             Arc::new(UserRef::Name { name: text("ccm"), domain: Some(text("default")) }),
@@ -366,12 +366,15 @@ fn report() -> AgentReport {
         life: text("boot-1/1"),
         number: 7,
         stages: vec![stage(Stage::Trust, true, 1, None), stage(Stage::Authenticate, false, 4, Some(expired))],
-        told: testimony().told,
+        told: log_findings().told,
         unsaid: true,
         kubelet: KubeletSaid::Stopped,
         api: ApiSaid::LostByAll,
         work: Some(Work { what: text("a new token"), attempt: 2, of: 5 }),
-        hold: Some(AgentHold { kind: HoldKind::Leaving, text: text("its Node was being deleted") }),
+        blocker: Some(AgentBlocker {
+            kind: AgentBlockerKind::Leaving,
+            text: text("its Node was being deleted"),
+        }),
         may: Ask::ALL.into(),
     }
 }
@@ -395,12 +398,12 @@ fn said(event: NodeEvent) -> Said {
 }
 
 /// A console log of a failed first boot.
-fn testimony() -> Testimony {
+fn log_findings() -> LogFindings {
     let entry = Entry::named("RV113".into(), "no-network-at-boot".into(), Stage::OsBoot);
     let cause = Cause::Catalogued(Arc::new(Entry { first_boot: true, ..entry }));
     let line = Line { number: 2, times: 3, sign: text("no-lease") };
     let proof = vec![Quote { source: Source::Console, text: text("no lease, failing"), line }];
-    let told = Told {
+    let told = LogFinding {
         stage: cause.stage(),
         cause,
         confidence: Confidence::Likely,
@@ -410,10 +413,10 @@ fn testimony() -> Testimony {
         against: proof,
         follows: vec![],
     };
-    let told = Told { follows: vec![told.clone()], ..told };
+    let told = LogFinding { follows: vec![told.clone()], ..told };
     let boot = BootProgress::FirstBoot;
     let guest = Guest { boot, config_drive: ConfigDrive::Absent, addressed: false, answered: true };
-    Testimony {
+    LogFindings {
         console: Ok(text("[    0.0] Linux\nno lease, failing")),
         guest,
         told: vec![told],

@@ -16,7 +16,7 @@ use reveille_sim::story::play;
 use reveille_wire::report::Report;
 
 use crate::render::output_style::{Paper, Tone};
-use crate::render::{roll, why};
+use crate::render::{status, why};
 use crate::view::ask::{Ask, Asked, Reply, answer};
 
 /// Story time of the picture: a machine has not joined, and its console tells why.
@@ -33,7 +33,7 @@ fn report(state: &State, ask: &Ask) -> Report {
 fn picture_of_status_and_why_is_what_the_demo_shows() {
     let paper = Paper { width: Some(118), colored: true, zone: TimeZone::UTC };
     let (_, state) = play(1, Some(AT), &mut |_, _| {});
-    let Report::RollReport(status) = report(&state, &Ask::Roll) else { panic!("no status") };
+    let Report::StatusReport(status) = report(&state, &Ask::Status) else { panic!("no status") };
     let machine = status
         .machines
         .iter()
@@ -47,7 +47,7 @@ fn picture_of_status_and_why_is_what_the_demo_shows() {
     };
     let prompt = |command: &str| paper.tone(Tone::Strong, format!("$ reveille {command}"));
     let mut screen = String::new();
-    writeln!(screen, "{}\n{}", prompt("status"), roll::page(&status, false, &paper)).unwrap();
+    writeln!(screen, "{}\n{}", prompt("status"), status::page(&status, false, &paper)).unwrap();
     writeln!(screen, "{}\n{}", prompt(&format!("why {machine}")), why::page(&reason, &paper)).unwrap();
     let drawn = anstyle_svg::Term::new().render_svg(&screen);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/status.svg");

@@ -1,8 +1,8 @@
 //! `hot`: watches for a while or without an end, or reads a log, and prints the objects that are written in a loop.
 //!
 //! ```text
-//!  a cluster ─▶ crate::hot::look: watches, reads, counts ─▶ verdicts ─┐
-//!  logs ──────▶ file: lines, counted ─▶ reveille_hot::files ─▶ verdicts ─┴▶ HotReport ─▶ page, JSON, YAML
+//!  a cluster ─▶ crate::hot::query: watches, reads, counts ─▶ verdicts ─┐
+//!  logs ──────▶ file: lines, counted ─▶ reveille_hot::files ─▶ verdicts ──┴▶ HotReport ─▶ page, JSON, YAML
 //!                                  the machines of the objects ◀─ machines
 //! ```
 //!
@@ -25,7 +25,7 @@ use crate::cli::Output;
 use crate::cli::failure::Failure;
 use crate::cli::hot::Hot;
 use crate::driver::clock::wall;
-use crate::hot::look::{Begin, Look};
+use crate::hot::query::{Begin, HotQuery};
 use crate::view::hot as view;
 
 use printer::Printer;
@@ -62,13 +62,13 @@ async fn of_cluster(context: &Context, args: &Hot) -> Result<HotReport, Failure>
         counts_every: COUNTS_EVERY,
     };
     let mut printer = Printer { context, is_watch: args.watch, server: server.clone() };
-    let look = Look::open(cluster, begin, &mut printer).await?;
-    announce(context, &server, look.kinds(), lasts);
+    let query = HotQuery::open(cluster, begin, &mut printer).await?;
+    announce(context, &server, query.kinds(), lasts);
     let interrupted = async {
         // Where no signal can arrive, the time limit ends the watch.
         drop(tokio::signal::ctrl_c().await);
     };
-    let seen = look.run(interrupted).await;
+    let seen = query.run(interrupted).await;
     Ok(HotReport {
         at: wall(),
         server: Some(server),

@@ -7,7 +7,7 @@ use reveille_wire::report::{Document, HotReport, HotVerdict, Report};
 use crate::cli::Output;
 use crate::command::{Context, say};
 use crate::driver::clock::wall;
-use crate::hot::look::Listener;
+use crate::hot::query::Listener;
 use crate::render;
 use crate::view::hot as view;
 

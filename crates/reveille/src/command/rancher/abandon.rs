@@ -15,7 +15,7 @@ use reveille_rancher::repair::{Closing, Line, Order, Path};
 use reveille_record::read_only;
 use reveille_wire::report::{RancherAbandonReport, RancherStepReport, Report};
 
-use super::repair::{Entry, Site, Taken, book_folder, copies_folder, take, the_roster};
+use super::repair::{Entry, Site, Taken, copies_folder, journal_folder, take, the_roster};
 use crate::cli::failure::Failure;
 use crate::cli::rancher::Abandon;
 use crate::command::{Answer, Context, printing};
@@ -33,14 +33,14 @@ pub(super) async fn abandon(context: &Context, args: &Abandon) -> Result<Answer,
     let entries: &[Entry] = match &taken {
         Some(taken) => &taken.entries,
         None => {
-            read =
-                read_only::<Entry>(&book_folder(&state_dir)).context("cannot read the journal of repairs")?;
+            read = read_only::<Entry>(&journal_folder(&state_dir))
+                .context("cannot read the journal of repairs")?;
             &read.records
         }
     };
     let (path, lines) = open_of(entries, &args.node)?;
     let order = order_of(&lines)
-        .ok_or_else(|| Failure::internal(anyhow!("the book does not say what was ordered")))?;
+        .ok_or_else(|| Failure::internal(anyhow!("the journal does not say what was ordered")))?;
     let seen = match Site::open(&checked, &rancher, &state_dir, (&args.node, path, false)).await {
         Ok((site, _)) => site.see().await,
         Err(why) => Err(why.to_string().replace("\n  ", "; ")),
@@ -54,10 +54,10 @@ pub(super) async fn abandon(context: &Context, args: &Abandon) -> Result<Answer,
     if copies.is_dir() {
         now.push(format!("copies of records, without their secrets, are in {}", copies.display()));
     }
-    if let Some(Taken { book, .. }) = &mut taken {
+    if let Some(Taken { journal, .. }) = &mut taken {
         let entry = Entry { node: args.node.clone(), path, what: Line::Closed { how: Closing::Abandoned } };
-        book.append(&entry).context("cannot write the journal of repairs")?;
-        book.sync().context("cannot write the journal of repairs")?;
+        journal.append(&entry).context("cannot write the journal of repairs")?;
+        journal.sync().context("cannot write the journal of repairs")?;
     }
     let step = |step: reveille_rancher::repair::aftermath::Step| RancherStepReport {
         at: step.at,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use reqwest::{Certificate, Client, Identity};
-use reveille_rancher::ask::{Door, Given, Refused, Request};
+use reveille_rancher::ask::{ApiClient, Given, Refused, Request};
 use reveille_wire::roster::EtcdRef;
 use serde::Deserialize;
 
@@ -21,7 +21,7 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 const WORDS_MAX: usize = 300;
 
 /// A client of one member.
-pub(super) struct EtcdDoor {
+pub(super) struct EtcdClient {
     http: Client,
     endpoint: String,
 }
@@ -34,7 +34,7 @@ struct Said {
 }
 
 /// A client for each endpoint. Sends nothing yet.
-pub(super) fn open(at: &EtcdRef) -> anyhow::Result<Vec<EtcdDoor>> {
+pub(super) fn open(at: &EtcdRef) -> anyhow::Result<Vec<EtcdClient>> {
     let mut shown = read(&at.cert)?;
     shown.push(b'\n');
     shown.extend(read(&at.key)?);
@@ -55,15 +55,15 @@ pub(super) fn open(at: &EtcdRef) -> anyhow::Result<Vec<EtcdDoor>> {
         .timeout(WITHIN)
         .build()
         .with_context(unusable)?;
-    let door = |endpoint: &String| EtcdDoor { http: http.clone(), endpoint: endpoint.clone() };
-    Ok(at.endpoints.iter().map(door).collect())
+    let client = |endpoint: &String| EtcdClient { http: http.clone(), endpoint: endpoint.clone() };
+    Ok(at.endpoints.iter().map(client).collect())
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-impl Door for EtcdDoor {
+impl ApiClient for EtcdClient {
     async fn send(&self, request: Request) -> Result<Given, Refused> {
         let sent = self
             .http
@@ -98,7 +98,7 @@ impl Door for EtcdDoor {
     }
 }
 
-impl EtcdDoor {
+impl EtcdClient {
     /// There is no complete answer. The innermost cause is the useful one; the outer ones only say that a request was being sent.
     fn broken(&self, error: &reqwest::Error) -> Refused {
         let mut cause = error.to_string();

@@ -7,9 +7,9 @@
 //! Nothing is decided here. A cluster that cannot be read is reported, and does not stop the others.
 
 mod abandon;
-mod door;
+mod api_client;
 mod etcd;
-pub(crate) mod look;
+pub(crate) mod query;
 mod repair;
 mod report;
 pub(super) mod simulated;
@@ -29,7 +29,7 @@ use reveille_rancher::{modern, reading, rights as needs};
 use reveille_wire::report::Report;
 use tokio::time::Instant;
 
-use self::door::KubeDoor;
+use self::api_client::KubeClient;
 use super::{Answer, Context, printing};
 use crate::cli::failure::Failure;
 use crate::cli::rancher::{Inspect, Places, Rancher, RancherCommand};
@@ -102,26 +102,26 @@ fn none_of_them(unread: Unread) -> (Vec<modern::MachineState>, Vec<Unread>) {
     (Vec::new(), if unread.kind == UnreadKind::Missing { Vec::new() } else { vec![unread] })
 }
 
-async fn management(places: &Places) -> Result<KubeDoor, Failure> {
+async fn management(places: &Places) -> Result<KubeClient, Failure> {
     let config = ClusterConfig { kubeconfig: places.kubeconfig.clone(), context: places.context.clone() };
     open(&config, "Rancher's management cluster").await
 }
 
-async fn downstream(places: &Places) -> Result<Option<KubeDoor>, Failure> {
+async fn downstream(places: &Places) -> Result<Option<KubeClient>, Failure> {
     let Some(kubeconfig) = &places.downstream else { return Ok(None) };
     let config =
         ClusterConfig { kubeconfig: Some(kubeconfig.clone()), context: places.downstream_context.clone() };
     open(&config, "the cluster that --downstream names").await.map(Some)
 }
 
-async fn open(config: &ClusterConfig, what: &str) -> Result<KubeDoor, Failure> {
+async fn open(config: &ClusterConfig, what: &str) -> Result<KubeClient, Failure> {
     let fail = |error| Failure::usage(anyhow::Error::new(error).context(format!("cannot reach {what}")));
-    KubeDoor::open(config).await.map_err(fail)
+    KubeClient::open(config).await.map_err(fail)
 }
 
 /// All clusters, or the one of this id or name.
 async fn clusters(
-    management: &KubeDoor,
+    management: &KubeClient,
     wanted: Option<&str>,
 ) -> Result<(Vec<Cluster>, Option<ServerTime>), Failure> {
     let (all, server_now) = reading::clusters(management).await.map_err(|unread| {

@@ -21,8 +21,8 @@ use reveille_core::model::time::Span;
 use reveille_kube::ClusterConfig;
 use reveille_rancher::model::{Cluster, RecordName};
 use reveille_rancher::repair::etcd::{members, remove};
-use reveille_rancher::repair::hands::{Keep, perform, see};
-use reveille_rancher::repair::sight::Sight;
+use reveille_rancher::repair::executor::{Keep, perform, see};
+use reveille_rancher::repair::observation::Observation;
 use reveille_rancher::repair::{
     Act, Closing, Effect, End, Escalation, Event, HAND_OVER, Line, Order, Outcome, Pace, Path, propose,
 };
@@ -32,8 +32,8 @@ use reveille_wire::roster::{CheckedRoster, RancherRef};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
-use super::door::KubeDoor;
-use super::etcd::{self, EtcdDoor};
+use super::api_client::KubeClient;
+use super::etcd::{self, EtcdClient};
 use super::{clusters, open};
 use crate::adapters::cluster;
 use crate::cli::exit::Exit;
@@ -58,10 +58,10 @@ pub(super) struct Entry {
 
 /// The clusters of the repair.
 pub(super) struct Site {
-    management: KubeDoor,
-    downstream: KubeDoor,
+    management: KubeClient,
+    downstream: KubeClient,
     /// The etcd clients, where the roster names etcd.
-    etcd: Option<Vec<EtcdDoor>>,
+    etcd: Option<Vec<EtcdClient>>,
     order: Order,
     pace: Pace,
     pauses: ReadPauses,
@@ -88,8 +88,8 @@ pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Resu
         }
         return act(&mut site, &state_dir).await;
     }
-    let sight = site.see().await.map_err(|why| Failure::cannot_tell(anyhow!(why)))?;
-    let proposal = propose(&site.order, &sight);
+    let observation = site.see().await.map_err(|why| Failure::cannot_tell(anyhow!(why)))?;
+    let proposal = propose(&site.order, &observation);
     let change = |(field, value): (&str, String)| RancherDifferenceReport {
         field: field.to_owned(),
         healthy: value,
@@ -157,22 +157,22 @@ impl Site {
     }
 
     /// Reads all of it.
-    pub(super) async fn see(&self) -> Result<Sight, String> {
-        let mut sight = see(&self.management, &self.downstream, &self.order, self.hands_off()).await?;
-        if let Some(doors) = &self.etcd {
-            match members(doors).await {
-                Ok(members) => sight.members = Some(members),
-                Err(unread) => sight.sample.unread.push(unread),
+    pub(super) async fn see(&self) -> Result<Observation, String> {
+        let mut observation = see(&self.management, &self.downstream, &self.order, self.hands_off()).await?;
+        if let Some(clients) = &self.etcd {
+            match members(clients).await {
+                Ok(members) => observation.members = Some(members),
+                Err(unread) => observation.sample.unread.push(unread),
             }
         }
-        sight.freeze(&self.order, &self.limits);
-        Ok(sight)
+        observation.freeze(&self.order, &self.limits);
+        Ok(observation)
     }
 
     async fn perform(&mut self, act: &Act) -> Outcome {
         let Self { management, downstream, etcd, order, copies, .. } = self;
         match (act, etcd) {
-            (Act::RemoveMember { id }, Some(doors)) => remove(doors, id).await,
+            (Act::RemoveMember { id }, Some(clients)) => remove(clients, id).await,
             _ => perform(management, downstream, order, act, copies).await,
         }
     }
@@ -221,8 +221,8 @@ impl Keep for Copies {
 /// The roster's lock, and the repair ledger with its content.
 pub(super) struct Taken {
     /// The lock is held until the end, so that no controller runs for this roster and no other repair begins meanwhile.
-    _shelf: ledger_store::OpenLedgerStore,
-    pub(super) book: Ledger<Entry>,
+    _store: ledger_store::OpenLedgerStore,
+    pub(super) journal: Ledger<Entry>,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -236,23 +236,23 @@ pub(super) fn take(state_dir: &std::path::Path) -> Result<Taken, Failure> {
         if is_held { failure.next("stop the controller of this roster for the while") } else { failure }
     })?;
     let holder = Holder::this_process(command, clock::wall().ms);
-    let opened = Ledger::<Entry>::open(&book_folder(state_dir), &holder, Config::STANDARD)
+    let opened = Ledger::<Entry>::open(&journal_folder(state_dir), &holder, Config::STANDARD)
         .context("cannot open the journal of repairs")?;
-    Ok(Taken { _shelf: ledger_store, book: opened.ledger, entries: opened.records })
+    Ok(Taken { _store: ledger_store, journal: opened.ledger, entries: opened.records })
 }
 
 /// The folder of the repair ledger.
-pub(super) fn book_folder(state_dir: &std::path::Path) -> PathBuf {
+pub(super) fn journal_folder(state_dir: &std::path::Path) -> PathBuf {
     state_dir.join("rancher")
 }
 
 /// The folder of the copies of records.
 pub(super) fn copies_folder(state_dir: &std::path::Path) -> PathBuf {
-    book_folder(state_dir).join("copies")
+    journal_folder(state_dir).join("copies")
 }
 
 async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Failure> {
-    let Taken { mut book, entries, _shelf } = take(state_dir)?;
+    let Taken { mut journal, entries, _store } = take(state_dir)?;
     let lines = so_far(&entries, &site.order).map_err(|why| {
         let next = "go on with that one by the same command with --yes, or end it: reveille rancher abandon";
         Failure::usage(anyhow!(why)).next(next)
@@ -267,12 +267,12 @@ async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Fai
             Some(Effect::Look { look }) => Event::Looked { look, seen: Box::new(site.see().await) },
             Some(Effect::Record { line, what }) => {
                 let entry = Entry { node: site.order.node.clone(), path: site.order.path, what };
-                book.append(&entry).context("cannot write the journal of repairs")?;
-                book.sync().context("cannot write the journal of repairs")?;
+                journal.append(&entry).context("cannot write the journal of repairs")?;
+                journal.sync().context("cannot write the journal of repairs")?;
                 Event::Recorded { line }
             }
             Some(Effect::Do { number, act }) => {
-                book.heartbeat(now().ms).context("the lock was lost: nothing more is done")?;
+                journal.heartbeat(now().ms).context("the lock was lost: nothing more is done")?;
                 Event::Done { number, outcome: site.perform(&act).await }
             }
             Some(Effect::WakeAt(at)) => {
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_book_is_read_back_as_it_was_written() {
+    fn a_journal_is_read_back_as_it_was_written() {
         let text = serde_json::to_string(&entry("w-1", Path::Evict, false)).unwrap();
         let back: Entry = serde_json::from_str(&text).unwrap();
         assert_eq!(back.what, entry("w-1", Path::Evict, false).what);

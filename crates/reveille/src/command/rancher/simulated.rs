@@ -27,7 +27,8 @@ struct RepairsReport {
     ended: BTreeMap<String, u64>,
     broken: Vec<BrokenReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    course: Option<CourseReport>,
+    #[serde(rename = "course")]
+    run: Option<RunReport>,
 }
 
 #[derive(Serialize)]
@@ -39,7 +40,7 @@ struct BrokenReport {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct CourseReport {
+struct RunReport {
     seed: u64,
     way: &'static str,
     circumstances: Vec<String>,
@@ -56,7 +57,7 @@ pub(crate) fn simulate(context: &Context, args: &Simulate, first: u64) -> Result
         steps: 0,
         ended: BTreeMap::new(),
         broken: Vec::new(),
-        course: None,
+        run: None,
     };
     for seed in first..first.saturating_add(args.seeds) {
         let plan =
@@ -68,7 +69,7 @@ pub(crate) fn simulate(context: &Context, args: &Simulate, first: u64) -> Result
             report.broken.push(BrokenReport { seed, by: breach.by, what: breach.what.clone() });
         }
         if args.seeds == 1 {
-            report.course = Some(course(seed, &plan, &outcome));
+            report.run = Some(run(seed, &plan, &outcome));
         }
     }
     let exit = if report.broken.is_empty() { Exit::NoProblem } else { Exit::Problems };
@@ -85,9 +86,9 @@ fn word(outcome: &Outcome) -> String {
     }
 }
 
-fn course(seed: u64, plan: &Plan, outcome: &Outcome) -> CourseReport {
+fn run(seed: u64, plan: &Plan, outcome: &Outcome) -> RunReport {
     let etcd = plan.etcd.then(|| "it holds etcd".to_owned());
-    CourseReport {
+    RunReport {
         seed,
         way: plan.path.word(),
         circumstances: etcd
@@ -102,17 +103,17 @@ fn course(seed: u64, plan: &Plan, outcome: &Outcome) -> CourseReport {
 
 fn page(context: &Context, report: &RepairsReport) -> String {
     let mut page = String::new();
-    if let Some(course) = &report.course {
-        let so = if course.circumstances.is_empty() { "nothing" } else { &course.circumstances.join("; ") };
-        page += &format!("seed {}: {}; besides: {so}\n\n", course.seed, course.way);
-        for line in &course.story {
+    if let Some(run) = &report.run {
+        let so = if run.circumstances.is_empty() { "nothing" } else { &run.circumstances.join("; ") };
+        page += &format!("seed {}: {}; besides: {so}\n\n", run.seed, run.way);
+        for line in &run.story {
             let line = crate::render::output_style::one_line(line);
             page += &format!(
                 "{}\n",
                 if line.contains(" HAPPENS ") { context.paper.tone(Tone::Faint, line) } else { line }
             );
         }
-        page += &format!("\ndigest     {}\n", course.digest);
+        page += &format!("\ndigest     {}\n", run.digest);
     }
     let ended: Vec<String> = report.ended.iter().map(|(how, times)| format!("{times} {how}")).collect();
     page += &format!("ended      {} ({} steps)\n", ended.join(", "), report.steps);
@@ -121,7 +122,7 @@ fn page(context: &Context, report: &RepairsReport) -> String {
         page += &format!("{}\n", context.paper.tone(Tone::Bad, line));
     }
     if report.broken.is_empty() {
-        page += "✓ the witness was asked after every step, and no rule is broken\n";
+        page += "✓ the invariant checker ran after every step, and no rule is broken\n";
     }
     page
 }

@@ -261,9 +261,9 @@ fn clock_change_ends_own_proof_but_not_the_lease_of_a_peer() {
     for (mono, wall, stands, left) in table {
         let now = Moment { mono: start + Duration::from_secs(mono), wall: Time::from_ms(wall * 1000) };
         let mut rule = Rule { identity: identity("a"), seen: None, known: true };
-        let before = Standing::Alone(at(start, 0));
+        let before = LeaseState::Alone(at(start, 0));
         let failed = rule.failed(&before, ClaimError::Moved, now);
-        assert_eq!(matches!(failed, Standing::Alone(_)), stands, "{mono} s and {wall} s");
+        assert_eq!(matches!(failed, LeaseState::Alone(_)), stands, "{mono} s and {wall} s");
         let other = claim(&identity("b").holder, 1);
         assert_ne!(rule.judge(Some(&other), at(start, 0)), Next::Write);
         assert_eq!(rule.judge(Some(&other), now) == Next::Write, left, "{mono} s and {wall} s");
@@ -279,11 +279,11 @@ fn takeover_waits_longer_than_the_last_possible_call() {
 #[tokio::test(start_paused = true)]
 async fn lease_that_was_not_renewed_in_time_forbids_acting() {
     let wall = Arc::new(Mutex::new(Time::from_ms(0)));
-    let (sender, standing) = watch::channel(Standing::Asking);
+    let (sender, lease_state) = watch::channel(LeaseState::Asking);
     let hand = wall.clone();
-    let presence = Presence { standing, clock: Arc::new(move || *hand.lock().unwrap()) };
+    let presence = Presence { lease_state, clock: Arc::new(move || *hand.lock().unwrap()) };
     assert!(presence.forbids(&deletion()).is_some(), "nothing is known yet");
-    sender.send_replace(Standing::Alone(Moment::now(&presence.clock)));
+    sender.send_replace(LeaseState::Alone(Moment::now(&presence.clock)));
     assert_eq!(presence.forbids(&deletion()), None);
     *wall.lock().unwrap() = Time::from_ms(151_000);
     assert!(

@@ -33,8 +33,8 @@ fn words(words: &[&str]) -> Vec<Word> {
     words.iter().map(|word| (*word).into()).collect()
 }
 
-fn found(roll: &Roll, name: &str, ids: &[&str]) -> Option<Vec<String>> {
-    let names = roll.meant(&name.into(), &words(ids))?;
+fn found(node_index: &NodeIndex, name: &str, ids: &[&str]) -> Option<Vec<String>> {
+    let names = node_index.meant(&name.into(), &words(ids))?;
     Some(names.iter().map(ToString::to_string).collect())
 }
 
@@ -44,26 +44,26 @@ fn names(nodes: &[&Arc<Node>]) -> Option<Vec<String>> {
 
 #[test]
 fn node_is_found_by_any_spelling_of_its_id_until_it_is_deleted() {
-    let roll = Roll::default();
-    let found = |ids: &[&str]| found(&roll, "x", ids);
+    let node_index = NodeIndex::default();
+    let found = |ids: &[&str]| found(&node_index, "x", ids);
     assert_eq!(found(&["i-1"]), None, "before the first list it is unknown");
     let (one, two) = (node("1", "i-1", UUID), node("2", "i-2", "uuid-2"));
-    roll.heed(&ClusterFact::Synced(vec![one.clone(), two.clone()]));
+    node_index.heed(&ClusterFact::Synced(vec![one.clone(), two.clone()]));
     assert_eq!(found(&["I-1", "x"]), names(&[&one]));
     assert_eq!(found(&["0F3A9C1E8D2B4C5D9E6F7A8B9C0D1E2F", "uuid-2"]), names(&[&one, &two]));
-    roll.heed(&ClusterFact::Applied(node("2", "i-22", "uuid-2")));
+    node_index.heed(&ClusterFact::Applied(node("2", "i-22", "uuid-2")));
     assert_eq!((found(&["i-2"]), found(&["i-22"])), (names(&[]), names(&[&two])));
-    roll.heed(&ClusterFact::Deleted { name: one.name.clone(), uid: "another".into() });
+    node_index.heed(&ClusterFact::Deleted { name: one.name.clone(), uid: "another".into() });
     assert_eq!(found(&["i-1"]), names(&[&one]), "its successor of before");
-    roll.heed(&ClusterFact::Deleted { name: one.name.clone(), uid: one.uid.clone() });
+    node_index.heed(&ClusterFact::Deleted { name: one.name.clone(), uid: one.uid.clone() });
     assert_eq!((found(&["i-1", UUID]), found(&["w-1"])), (names(&[]), names(&[])));
 }
 
 #[test]
 fn node_is_found_by_name_when_a_machine_gives_it_as_an_id() {
-    let roll = Roll::default();
+    let node_index = NodeIndex::default();
     let (short, long) = (node("1", "i-1", UUID), node("2.example", "i-2", "uuid-2"));
-    roll.heed(&ClusterFact::Synced(vec![short.clone(), long.clone()]));
+    node_index.heed(&ClusterFact::Synced(vec![short.clone(), long.clone()]));
     let cases: [(&str, &[&str], &[&Arc<Node>]); 7] = [
         ("x", &["W-1"], &[&short]),
         ("x", &["w-1.anywhere"], &[&short]),
@@ -75,7 +75,7 @@ fn node_is_found_by_name_when_a_machine_gives_it_as_an_id() {
         ("w-1", &[], &[]),
     ];
     for (name, ids, wanted) in cases {
-        assert_eq!(found(&roll, name, ids), names(wanted), "{name} {ids:?}");
+        assert_eq!(found(&node_index, name, ids), names(wanted), "{name} {ids:?}");
     }
 }
 
@@ -123,8 +123,8 @@ async fn reached(address: &str) -> (Cluster, tempfile::TempDir) {
     (Cluster::connect(&config).await.unwrap(), directory)
 }
 
-fn source(cluster: &Cluster, roll: &Roll, answers: Option<bool>) -> Source {
-    Source::new(cluster.clone(), roll.clone(), watch::channel(answers).1)
+fn source(cluster: &Cluster, node_index: &NodeIndex, answers: Option<bool>) -> Source {
+    Source::new(cluster.clone(), node_index.clone(), watch::channel(answers).1)
 }
 
 fn carried(said: NodeSaid) -> Vec<String> {
@@ -136,11 +136,11 @@ fn carried(said: NodeSaid) -> Vec<String> {
 #[tokio::test]
 async fn more_nodes_than_are_read_are_not_taken_for_none() {
     let (cluster, _directory) = api(&["w-1", "w-2", "w-3", "w-4", "w-5", "w-6"]).await;
-    let roll = Roll::default();
-    let source = source(&cluster, &roll, Some(true));
+    let node_index = NodeIndex::default();
+    let source = source(&cluster, &node_index, Some(true));
     for (count, is_read) in [(5, true), (6, false)] {
         let nodes = (1..=count).map(|number| node(&number.to_string(), &format!("i-{number}"), UUID));
-        roll.heed(&ClusterFact::Synced(nodes.collect()));
+        node_index.heed(&ClusterFact::Synced(nodes.collect()));
         let said = source.look_all(true, &"w-1".into(), &words(&[UUID])).await;
         if is_read {
             assert_eq!(carried(said), ["w-1", "w-2", "w-3", "w-4", "w-5"]);
@@ -153,9 +153,9 @@ async fn more_nodes_than_are_read_are_not_taken_for_none() {
 #[tokio::test]
 async fn in_another_roster_an_id_is_looked_up_and_a_name_is_not() {
     let (cluster, _directory) = api(&["w-1", "w-2"]).await;
-    let roll = Roll::default();
-    roll.heed(&ClusterFact::Synced(vec![node("1", "i-1", UUID), node("2", "i-2", "uuid-2")]));
-    let there = source(&cluster, &roll, Some(true));
+    let node_index = NodeIndex::default();
+    node_index.heed(&ClusterFact::Synced(vec![node("1", "i-1", UUID), node("2", "i-2", "uuid-2")]));
+    let there = source(&cluster, &node_index, Some(true));
     let (name, uuid) = (Word::from("w-2"), words(&[UUID]));
     assert_eq!(carried(there.look_all(false, &name, &uuid).await), ["w-1"]);
     assert_eq!(carried(there.look_all(true, &name, &uuid).await), ["w-2", "w-1"]);
@@ -163,11 +163,11 @@ async fn in_another_roster_an_id_is_looked_up_and_a_name_is_not() {
     // The API server is away for a moment, and its list exists. A Node outside the list needs no wait, and a
     // Node in it cannot be read.
     let (cluster, _directory) = reached("127.0.0.1:1").await;
-    let away = source(&cluster, &roll, Some(false));
+    let away = source(&cluster, &node_index, Some(false));
     assert_eq!(away.look_all(false, &name, &[]).await, NodeSaid::Absent);
     assert_eq!(away.look_all(false, &name, &uuid).await, NodeSaid::Partly);
     // The API server never answered, or its state is unknown.
-    let never = Roll::default();
+    let never = NodeIndex::default();
     assert_eq!(source(&cluster, &never, Some(false)).look_all(false, &name, &uuid).await, NodeSaid::Absent);
     assert_eq!(source(&cluster, &never, None).look_all(false, &name, &uuid).await, NodeSaid::Partly);
 }

@@ -83,10 +83,13 @@ fn start(folder: &Path, at: &mut EtcdRef) -> Vec<Process> {
 }
 
 /// Reads the members until the condition holds; fails with the last read otherwise.
-async fn until(doors: &[EtcdDoor], is_so: impl Fn(&[reveille_rancher::repair::sight::Member]) -> bool) {
+async fn until(
+    clients: &[EtcdClient],
+    is_so: impl Fn(&[reveille_rancher::repair::observation::Member]) -> bool,
+) {
     let begun = Instant::now();
     loop {
-        let seen = members(doors).await;
+        let seen = members(clients).await;
         if seen.as_ref().is_ok_and(|all| is_so(all)) {
             return;
         }
@@ -101,8 +104,8 @@ async fn a_real_etcd_loses_the_member_that_leads_and_keeps_its_quorum() {
     let folder = tempfile::tempdir().unwrap();
     let mut at = certificates(folder.path());
     let mut processes = start(folder.path(), &mut at);
-    let doors = open(&at).unwrap();
-    until(&doors, |all| all.len() == 3 && all.iter().all(|member| member.healthy)).await;
+    let clients = open(&at).unwrap();
+    until(&clients, |all| all.len() == 3 && all.iter().all(|member| member.healthy)).await;
     let mut stranger = at.clone();
     (stranger.cert, stranger.key) = {
         let other = tempfile::tempdir().unwrap();
@@ -116,13 +119,13 @@ async fn a_real_etcd_loses_the_member_that_leads_and_keeps_its_quorum() {
         members(&open(&stranger).unwrap()).await.is_err(),
         "another authority's certificate is not let in"
     );
-    let all = members(&doors).await.unwrap();
+    let all = members(&clients).await.unwrap();
     let leader = all.iter().find(|member| member.is_leader).unwrap().id.clone();
     assert!(all.iter().all(|member| member.hosts.contains("127.0.0.1")), "{all:?}");
     // etcd itself accepts no removal until its members have been connected for five seconds.
     let begun = Instant::now();
     loop {
-        match remove(&doors, &leader).await {
+        match remove(&clients, &leader).await {
             Outcome::Accepted => break,
             Outcome::Failed { .. } if begun.elapsed() < Duration::from_secs(30) => {}
             other => panic!("{other:?}"),
@@ -130,15 +133,15 @@ async fn a_real_etcd_loses_the_member_that_leads_and_keeps_its_quorum() {
         // The leader handed over before etcd refused; the member to remove stays the same.
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    until(&doors, |all| all.len() == 2 && all.iter().all(|member| member.healthy && member.id != leader))
+    until(&clients, |all| all.len() == 2 && all.iter().all(|member| member.healthy && member.id != leader))
         .await;
-    assert_eq!(remove(&doors, &leader).await, Outcome::AlreadySo);
-    let left = members(&doors).await.unwrap();
-    let Outcome::Failed { why } = remove(&doors, &left[0].id).await else { panic!("{left:?}") };
+    assert_eq!(remove(&clients, &leader).await, Outcome::AlreadySo);
+    let left = members(&clients).await.unwrap();
+    let Outcome::Failed { why } = remove(&clients, &left[0].id).await else { panic!("{left:?}") };
     assert!(why.contains("fewer than 2 of 2"), "{why}");
     // One of two members is gone: the answer of the other one alone is not valid.
     let index: usize = left[0].name.strip_prefix("etcd-").unwrap().parse().unwrap();
     drop(processes[index].0.kill());
-    let unread = members(&doors).await.unwrap_err();
+    let unread = members(&clients).await.unwrap_err();
     assert!(unread.why.contains("no endpoint answers"), "{unread:?}");
 }

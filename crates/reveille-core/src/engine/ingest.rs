@@ -167,7 +167,7 @@ impl State {
                 self.count_nodes();
                 let first = !self.cluster.synced_once();
                 let mut change = self.cluster.sync(now, &list);
-                let is_after_gap = self.is_unseen_for_a_service();
+                let is_after_gap = self.is_long_unseen();
                 self.note_list_seen(first);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 let judged = self.judge_nodes();

@@ -116,7 +116,7 @@ impl State {
         if self.out_of_sight.unseen().is_empty() {
             return;
         }
-        let in_a_gap = self.is_unseen_for_a_service();
+        let in_a_gap = self.is_long_unseen();
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         for (id, seen) in &mut view.instances {
             let key = MachineKey::Instance(cloud.clone(), id.clone());

@@ -188,7 +188,8 @@ impl State {
     /// Of one whose whole life was seen, a word about its name is about a namesake.
     fn drained_unseen(&self, seen: &Seen) -> Option<NodeName> {
         let mut names = seen.instance.node_names().map(NodeName::from);
-        let is_doubted = seen.may_have_served && seen.nodes.is_empty();
+        let is_unwatched = seen.may_have_served || self.was_unwatched_since(seen.known_since);
+        let is_doubted = is_unwatched && seen.nodes.is_empty();
         is_doubted.then(|| names.find(|name| vanished::was_cordoned(&self.cluster, name))).flatten()
     }
 

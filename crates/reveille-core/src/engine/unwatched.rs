@@ -22,9 +22,6 @@ use super::State;
 
 /// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
 const EVENTS_LIVE: Span = Span::from_min(60);
-/// In a gap of this length a machine may join and serve, and a person may drain it and delete its Node.
-const SERVES_UNSEEN: Span = Span::from_min(15);
-
 /// What is known of gaps in our sight of the nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodesSeen {
@@ -32,6 +29,8 @@ pub(super) struct NodesSeen {
     complete: Option<Time>,
     /// Since when the watch proves that it is current, and when it did so last.
     proved: Option<(Time, Time)>,
+    /// When the last gap ended that was longer than a list may be late.
+    gap_ended: Option<Time>,
     /// Since when the list is not seen, as the ledger says: a process that dies before it sees a list, or before what went in the
     /// gap is in the ledger, leaves the gap to the next one.
     pub(super) unseen_since: Option<Time>,
@@ -76,15 +75,19 @@ impl State {
         self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > EVENTS_LIVE)
     }
 
-    /// Nor for as long as a machine may have served in.
-    pub(super) fn is_unseen_for_a_service(&self) -> bool {
-        self.nodes_seen.complete.is_some_and(|at| Self::may_serve_in(at, self.now))
+    /// A machine that was there then may have joined, and lost its Node, while the nodes were not seen.
+    pub(super) fn was_unwatched_since(&self, then: Time) -> bool {
+        self.nodes_seen.gap_ended.is_some_and(|ended| then <= ended)
     }
 
     /// A list of nodes was taken in. What it holds did not go. What it lacks went since the last complete one, if that is long
     /// ago.
     pub(super) fn note_list_seen(&mut self, is_first: bool) {
         let is_long = self.is_long_unseen();
+        let late_after = self.roster.timing.cluster_stale_after;
+        if self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > late_after) {
+            self.nodes_seen.gap_ended = Some(self.now);
+        }
         if is_first && !is_long {
             self.nodes_seen.names.clear();
         }
@@ -97,11 +100,12 @@ impl State {
         self.nodes_seen.complete = Some(self.now);
     }
 
-    /// The nodes were not seen for as long as a machine may serve. One that was being built before that, and has no Node now, may
+    /// The nodes were not seen for longer than events live. A machine that was being built before that, and has no Node now, may
     /// have joined, served and been drained meanwhile: one that a person kept so was rebooted and deleted, as one that surely
-    /// never joined. Who has a Node now has joined.
+    /// never joined. Of one that came into sight within the last hour events tell ([`State::was_unwatched_since`]). Who has a
+    /// Node now has joined.
     pub(super) fn doubt_births(&mut self) {
-        let before = self.now - SERVES_UNSEEN;
+        let before = self.now - EVENTS_LIVE;
         self.doubt_births_of(|seen| seen.known_since < before);
         let cluster = &self.cluster;
         for (key, memory) in self.out_of_sight.all_mut() {
@@ -114,7 +118,7 @@ impl State {
     /// We slept, or our clock was set ahead: what was in sight was so before that, although it counts as new for as long as it
     /// would have without the gap.
     pub(super) fn doubt_births_before(&mut self, before: Time) {
-        if Self::may_serve_in(before, self.now) {
+        if Self::was_long_gap(before, self.now) {
             self.doubt_births_of(|_| true);
         }
     }
@@ -128,11 +132,6 @@ impl State {
     /// What the ledger tells of a gap that is over.
     pub(super) fn was_long_gap(since: Time, until: Time) -> bool {
         until.since(since) > EVENTS_LIVE
-    }
-
-    /// A machine may have joined in a gap, served, and lost its Node to a person.
-    pub(super) fn may_serve_in(since: Time, until: Time) -> bool {
-        until.since(since) > SERVES_UNSEEN
     }
 
     /// The watch proves that it is current. After a gap that counts once it has gone on for a while: a proof may have been on its

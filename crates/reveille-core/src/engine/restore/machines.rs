@@ -94,14 +94,14 @@ impl Replay {
         }
     }
 
-    /// A gap in our sight of the nodes was over then. What was being built before it may have served in it, as for the process
-    /// that saw its end (`engine::unwatched`).
+    /// A gap in our sight of the nodes was over then. What was being built before its last hour may have served in it, as for the
+    /// process that saw its end (`engine::unwatched`).
     pub(super) fn doubt_births(&mut self, since: Time, until: Time) {
-        if !State::may_serve_in(since, until) {
+        if !State::was_long_gap(since, until) {
             return;
         }
         for (_, memory) in self.state.out_of_sight.all_mut() {
-            let is_young = |at: &Time| !State::may_serve_in(*at, until);
+            let is_young = |at: &Time| !State::was_long_gap(*at, until);
             memory.born = memory.born.filter(|at| memory.node.is_some() || is_young(at));
         }
     }

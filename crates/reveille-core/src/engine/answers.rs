@@ -21,8 +21,7 @@ use crate::record::Record;
 use crate::safeguard::{Safeguard, stands};
 
 use super::missing::has_ended;
-use super::reads::Asked;
-use super::reads::World;
+use super::reads::{Asked, World};
 use super::{LookFor, State};
 
 impl State {

@@ -56,8 +56,8 @@ impl Pauses {
     fn review(&mut self, of_roster: BTreeSet<PauseScope>, now: Time, patience: Span) -> Vec<Record> {
         let of_people = self.asked.iter().map(|pause| pause.scope.clone());
         let of_people = of_people.filter(|scope| *scope != PauseScope::OtherController);
-        let machine_state: BTreeSet<_> = of_people.chain(of_roster).collect();
-        let [over, begun] = [(&self.told, &machine_state), (&machine_state, &self.told)]
+        let in_force: BTreeSet<_> = of_people.chain(of_roster).collect();
+        let [over, begun] = [(&self.told, &in_force), (&in_force, &self.told)]
             .map(|(these, those)| these.difference(those).cloned().collect::<Vec<_>>());
         let over: Vec<Record> = over.into_iter().map(|scope| self.release(scope, now, patience)).collect();
         let begun = begun.into_iter().map(|scope| {
@@ -98,8 +98,8 @@ impl Pauses {
     /// What restores this, for a rotated ledger.
     pub(super) fn checkpoint(&self, at: Time) -> impl Iterator<Item = Record> {
         let over = self.let_go.iter().map(|(scope, at)| Record::Paused { at, scope, over: true });
-        let machine_state = self.told.iter().cloned();
-        over.chain(machine_state.map(move |scope| Record::Paused { at, scope, over: false }))
+        let in_force = self.told.iter().cloned();
+        over.chain(in_force.map(move |scope| Record::Paused { at, scope, over: false }))
     }
 
     /// Its times go over a jump.

@@ -17,7 +17,6 @@ use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::node::{Node, Provider};
 use crate::model::signs::{self, Removal};
-use crate::model::time::Span;
 use crate::observe::cloud::{Left, Seen};
 use crate::observe::cluster::NodeSeen;
 use crate::observe::machine_signs::Signs;
@@ -156,10 +155,10 @@ impl State {
     pub(super) fn note_removed_unseen(&mut self, key: &MachineKey) -> bool {
         let MachineKey::Instance(cloud, id) = key else { return false };
         let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
-        let Some(node) = seen.joined.clone().or_else(|| self.drained_unseen(seen)) else { return false };
         if seen.left.is_some() {
             return false;
         }
+        let Some(node) = seen.joined.clone().or_else(|| self.drained_unseen(seen)) else { return false };
         // Of most that are absent the Node is there, and the words of events need not be looked through.
         if self.cluster.nodes.contains_key(&node) {
             return false;
@@ -187,10 +186,12 @@ impl State {
     /// A machine that may have joined while the nodes were not seen, and by which name, where the cordon of such a Node was told.
     /// Of one whose whole life was seen, a word about its name is about a namesake.
     fn drained_unseen(&self, seen: &Seen) -> Option<NodeName> {
-        let mut names = seen.instance.node_names().map(NodeName::from);
         let is_unwatched = seen.may_have_served || self.was_unwatched_since(seen.known_since);
-        let is_doubted = is_unwatched && seen.nodes.is_empty();
-        is_doubted.then(|| names.find(|name| vanished::was_cordoned(&self.cluster, name))).flatten()
+        if !is_unwatched || !seen.nodes.is_empty() {
+            return None;
+        }
+        let mut names = seen.instance.node_names().map(NodeName::from);
+        names.find(|name| vanished::was_cordoned(&self.cluster, name))
     }
 
     /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has
@@ -207,19 +208,22 @@ impl State {
     /// have tried and drained. Which cloud that is the Node does not say, and an id is in one alone.
     pub(super) fn remember_early(&mut self, gone: &NodeSeen) {
         let Provider::Instance(id) = &gone.node.provider else { return };
-        let lived = self.now.since(gone.first_seen);
-        let young = |settles: &Span| lived < *settles;
-        let is_meant = self.removal_of(gone).is_some();
-        let settles = |name: &CloudName| self.roster.settles.get(name).is_some_and(young);
-        let clouds: Vec<CloudName> =
-            self.clouds.keys().filter(|name| is_meant || settles(name)).cloned().collect();
-        for cloud in clouds {
-            let is_young = self.roster.settles.get(&cloud).is_some_and(young);
+        let (at, lived) = (self.now, self.now.since(gone.first_seen));
+        let left = self.removal_of(gone).map(|removal| Left { at, sign: removal.sign() });
+        // Each cloud that may hold its instance, and whether that may be too young for all parts of the cloud to know it.
+        let clouds: Vec<(CloudName, bool)> = self
+            .clouds
+            .keys()
+            .map(|cloud| {
+                (cloud.clone(), self.roster.settles.get(cloud).is_some_and(|settles| lived < *settles))
+            })
+            .filter(|(_, is_young)| left.is_some() || *is_young)
+            .collect();
+        for (cloud, is_young) in clouds {
             let machine = MachineKey::Instance(cloud, id.clone());
-            let (at, node) = (self.now, gone.node.name.clone());
-            let left = self.removal_of(gone).map(|removal| Left { at, sign: removal.sign() });
+            let node = gone.node.name.clone();
             // One that the ledger knew before stays one that the next list has to show, and what is known of it holds.
-            let known = self.out_of_sight.get_mut(&machine).map(|memory| memory.clone());
+            let known = self.out_of_sight.get_mut(&machine).cloned();
             let (is_new, born) = (known.is_none(), is_young.then_some(gone.first_seen));
             let memory = known.unwrap_or_else(|| Remembered { born, ..Remembered::default() });
             // The next process may be the one that lists it: without these it would take it for one that never joined.
@@ -231,7 +235,7 @@ impl State {
             if let Some(Left { at, sign: why }) = left.clone() {
                 self.outbox.record(Record::Left { at, machine: machine.clone(), why });
             }
-            let memory = Remembered { node: Some(node), left: left.map(Box::new), ..memory };
+            let memory = Remembered { node: Some(node), left: left.clone().map(Box::new), ..memory };
             if is_new {
                 self.outbox.record(Record::Departed { at, machines: vec![machine.clone()], disowned: false });
                 self.depart(machine, memory);

@@ -61,6 +61,7 @@ impl State {
         let seen = &mut self.nodes_seen;
         seen.complete = seen.complete.map(&moved);
         seen.proved = seen.proved.map(|(since, last)| (moved(since), moved(last)));
+        seen.gap_ended = seen.gap_ended.map(&moved);
         let since = seen.unseen_since.map(&moved);
         self.tell_unseen(since);
     }

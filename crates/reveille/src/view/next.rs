@@ -18,10 +18,10 @@ use reveille_wire::report::{HeldReport, In, NextReport};
 pub(crate) fn report(context: &PlanContext<'_>, case: &Case, decision: &Decision) -> NextReport {
     let (what, not_before) = match &decision.next {
         Next::Act { call, .. } => (format!("{}, at once", call.in_a_line()), None),
-        Next::Held { .. } => {
+        Next::Held { repair_step, call } => {
             let why = decision.held.last().and_then(|(_, blockers)| blockers.first());
             let why = why.map_or_else(String::new, |blocker| format!(" ({blocker})"));
-            (format!("{}{why}", blocked(&decision.next).unwrap_or_default()), None)
+            (format!("{}: blocked{why}", would(*repair_step, call.as_ref())), None)
         }
         Next::Wait { until, why } => {
             (since_sight(context, case, *until).unwrap_or_else(|| why.to_string()), Some(*until))
@@ -43,17 +43,12 @@ pub(crate) fn report(context: &PlanContext<'_>, case: &Case, decision: &Decision
 /// The next step as [`report`] gives it, on a page that lists beside it what blocks each step: there the reason stands once.
 pub(crate) fn report_beside_held(context: &PlanContext<'_>, case: &Case, decision: &Decision) -> NextReport {
     let report = report(context, case, decision);
-    match blocked(&decision.next) {
-        Some(what) => NextReport { what, ..report },
-        None => report,
+    match &decision.next {
+        Next::Held { repair_step, call } => {
+            NextReport { what: format!("{}: blocked", would(*repair_step, call.as_ref())), ..report }
+        }
+        _ => report,
     }
-}
-
-/// The step that is blocked, where the next one is.
-fn blocked(next: &Next) -> Option<String> {
-    let Next::Held { repair_step, call } = next else { return None };
-    let what = call.as_ref().map_or_else(|| repair_step.says().to_owned(), |call| would(*repair_step, call));
-    Some(format!("{what}: blocked"))
 }
 
 /// A deadline that was extended because a data source failed must not claim to count from the first sight.
@@ -126,9 +121,7 @@ pub(crate) fn decision(context: &PlanContext<'_>, case: &Case) -> Decision {
 /// Repair steps that are blocked, and why.
 pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
     let what = |repair_step: RepairStep| match &decision.next {
-        Next::Held { repair_step: next, call: Some(call) } if *next == repair_step => {
-            would(repair_step, call)
-        }
+        Next::Held { repair_step: next, call } if *next == repair_step => would(repair_step, call.as_ref()),
         _ => repair_step.says().to_owned(),
     };
     let report = |(repair_step, blockers): &(RepairStep, Vec<Blocker>)| HeldReport {
@@ -148,10 +141,10 @@ pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
 }
 
 /// A blocked step as an imperative. The text of the step is used, except where an operator would need the ids to do it by hand.
-fn would(repair_step: RepairStep, call: &Call) -> String {
+fn would(repair_step: RepairStep, call: Option<&Call>) -> String {
     match call {
-        Call::AssignRoles(_) => call.in_a_line(),
-        Call::AskAgent(AskAgent { ask, .. }) => format!("ask its agent to {}", ask.says()),
+        Some(call @ Call::AssignRoles(_)) => call.in_a_line(),
+        Some(Call::AskAgent(AskAgent { ask, .. })) => format!("ask its agent to {}", ask.says()),
         _ => repair_step.says().to_owned(),
     }
 }

@@ -48,7 +48,7 @@ pub trait Names {
 
 /// What Reveille says at the end.
 #[derive(Clone, Debug, Default)]
-pub struct MachineState {
+pub struct FinalState {
     /// The state of each machine, in the status report's words.
     pub machines: BTreeMap<String, String>,
     /// Why a source is not believed.
@@ -78,7 +78,7 @@ pub struct Account {
 
 impl Account {
     /// Draws it up.
-    pub fn new(ledger: &Ledger, machine_state: &MachineState, names: &dyn Names) -> Self {
+    pub fn new(ledger: &Ledger, final_state: &FinalState, names: &dyn Names) -> Self {
         let mut lines = Vec::new();
         let mut acts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
         for incident in ledger.incidents.iter().filter(|incident| !went_with_its_root(incident, ledger)) {
@@ -102,10 +102,10 @@ impl Account {
                 done.into_iter().enumerate().map(|(at, (_, act))| format!("did    {who}: {}. {act}", at + 1));
             lines.extend(told);
         }
-        lines.extend(machine_state.machines.iter().map(|(who, state)| format!("says   {who}: {state}")));
-        let doubts = machine_state.doubts.iter();
+        lines.extend(final_state.machines.iter().map(|(who, state)| format!("says   {who}: {state}")));
+        let doubts = final_state.doubts.iter();
         lines.extend(doubts.map(|(source, why)| format!("says   {source} is not believed: {}", doubt(why))));
-        for (who, kind, prospect) in &machine_state.open {
+        for (who, kind, prospect) in &final_state.open {
             lines.push(format!("plans  {who}: {kind}: {}", prospect.told()));
         }
         lines.sort();

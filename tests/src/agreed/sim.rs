@@ -5,7 +5,7 @@
 
 use anyhow::{Result, anyhow, ensure};
 use reveille_core::decide::{Next, decide};
-use reveille_core::diagnose::machine_state::MachineState as Stands;
+use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::model::id::{InstanceId, PortId};
 use reveille_core::model::incident::MachineKey;
 use reveille_core::model::time::Span;
@@ -13,7 +13,7 @@ use reveille_core::observe::source::Trust;
 use reveille_sim::scenario::{Ended, FinalSnapshot, Scenario, play_to_rest, transcript};
 use reveille_sim::world::layout::CLOUD;
 
-use super::account::{Account, MachineState, Names, Prospect, subject};
+use super::account::{Account, FinalState, Names, Prospect, subject};
 use crate::ledger::Ledger;
 
 /// For so long after the end nothing may change.
@@ -48,29 +48,29 @@ pub fn account(scenario: &Scenario) -> Result<Account> {
 
 fn drawn_up(snapshot: &FinalSnapshot) -> Account {
     let drive = &snapshot.drive;
-    Account::new(&Ledger::of(drive.records().to_vec()), &machine_state(snapshot), &Cast(snapshot))
+    Account::new(&Ledger::of(drive.records().to_vec()), &final_state(snapshot), &Cast(snapshot))
 }
 
-fn machine_state(snapshot: &FinalSnapshot) -> MachineState {
+fn final_state(snapshot: &FinalSnapshot) -> FinalState {
     let state = snapshot.drive.state();
     let context = state.context();
-    let mut machine_state = MachineState::default();
+    let mut final_state = FinalState::default();
     for (name, id) in snapshot.machines() {
         let stands = state.machine_state(&MachineKey::Instance(CLOUD.into(), id));
         let word = match stands {
-            Some(Stands::Answers) => "ready",
-            Some(Stands::Excused(_)) => "excused",
-            Some(Stands::Starting(_)) => "starting",
-            Some(Stands::Absent(absence)) => absence.kind.name(),
-            Some(Stands::CannotTell(_)) => "unknown",
+            Some(MachineState::Answers) => "ready",
+            Some(MachineState::Excused(_)) => "excused",
+            Some(MachineState::Starting(_)) => "starting",
+            Some(MachineState::Absent(absence)) => absence.kind.name(),
+            Some(MachineState::CannotTell(_)) => "unknown",
             None => "not in the status report",
         };
-        machine_state.machines.insert(name, word.to_owned());
+        final_state.machines.insert(name, word.to_owned());
     }
     let clouds = context.clouds.values().map(|cloud| (cloud.name.to_string(), &cloud.source));
     for (name, source) in clouds.chain([("cluster".to_owned(), &context.cluster.source)]) {
         if let Trust::No(why) = source.trust(context.now) {
-            machine_state.doubts.insert(name, why.to_string());
+            final_state.doubts.insert(name, why.to_string());
         }
     }
     for case in context.cases.values() {
@@ -87,9 +87,9 @@ fn machine_state(snapshot: &FinalSnapshot) -> MachineState {
             Next::Blind(_) => Prospect::Blind,
         };
         let who = subject(&case.incident.key.subject, &Cast(snapshot));
-        machine_state.open.push((who, case.incident.key.kind.name().to_owned(), prospect));
+        final_state.open.push((who, case.incident.key.kind.name().to_owned(), prospect));
     }
-    machine_state
+    final_state
 }
 
 struct Cast<'a>(&'a FinalSnapshot);

@@ -25,7 +25,7 @@ use reveille_sim::world::layout::Layout;
 use reveille_wire::report::Answers;
 use serde_json::Value;
 
-use super::account::{Account, MachineState, Names, Prospect};
+use super::account::{Account, FinalState, Names, Prospect};
 use super::backstage::Guest;
 use super::host::{Host, Kind};
 use super::{File, deeds, given, sim};
@@ -158,11 +158,12 @@ pub fn play(lab: &mut Lab, files: &[File]) -> Result<()> {
 }
 
 /// Waits until each roster's cloud and cluster were read: in the simulator everything happens after that. On a busy machine a
-/// deed was done before the first reading, and was history to the controller.
+/// deed was done before the first reading, and was history to the controller. Only the log of the process says what that process
+/// has read: `reveille status` reads for itself.
 fn has_read(place: &Place, rosters: usize) -> Result<()> {
     until("every source of every roster to be read", FIRST_READING_WITHIN, || {
         let log = std::fs::read_to_string(&place.log)?;
-        let read = log.lines().filter(|line| line.contains(" is read roster=")).count();
+        let read = log.lines().filter(|line| line.contains(": first complete data roster=")).count();
         ensure!(read >= 2 * rosters, "{read} of {} sources are read", 2 * rosters);
         Ok(())
     })
@@ -379,9 +380,9 @@ impl Stage<'_> {
                 self.owners.insert(port.id, guest.made.name.clone());
             }
         }
-        let (mut ledger, machine_state) = (self.place.ledger()?, self.machine_state()?);
+        let (mut ledger, final_state) = (self.place.ledger()?, self.final_state()?);
         ledger.incidents.retain(|incident| !self.is_of_another_file(&incident.subject));
-        Ok(Account::new(&ledger, &machine_state, self))
+        Ok(Account::new(&ledger, &final_state, self))
     }
 
     /// All files' nodes are in one Kubernetes cluster: where their cloud tells it, those of other files are strays to this one.
@@ -390,9 +391,9 @@ impl Stage<'_> {
         !self.has_guest(name.as_str())
     }
 
-    fn machine_state(&self) -> Result<MachineState> {
+    fn final_state(&self) -> Result<FinalState> {
         let ((_, status), (_, plan)) = (self.reveille.status(&self.place)?, self.reveille.plan(&self.place)?);
-        let mut machine_state = MachineState::default();
+        let mut final_state = FinalState::default();
         for machine in status.machines {
             if machine.instance.is_none() && !self.has_guest(&machine.name) {
                 continue;
@@ -400,14 +401,14 @@ impl Stage<'_> {
             let name = self.machine(machine.instance.as_deref().unwrap_or(&machine.name));
             // One that answers may have a fault all the same; that is told with its incident.
             let state = if machine.answers == Answers::Yes { "ready".to_owned() } else { machine.state };
-            machine_state.machines.insert(name, state);
+            final_state.machines.insert(name, state);
         }
         for source in status.sources {
-            machine_state.doubts.extend(source.why_not.map(|why| (source.name, why)));
+            final_state.doubts.extend(source.why_not.map(|why| (source.name, why)));
         }
         let mut open = |who: &str, kind: String, prospect| {
             if kind != FaultKind::Stray.name() || self.has_guest(who) {
-                machine_state.open.push((self.label(who, &kind), kind, prospect));
+                final_state.open.push((self.label(who, &kind), kind, prospect));
             }
         };
         plan.acts.into_iter().for_each(|act| open(&act.subject, act.kind, Prospect::GoesOn));
@@ -419,7 +420,7 @@ impl Stage<'_> {
             let why = why.map(|why| why.replace(&format!("{}-", self.prefix), "")).collect();
             open(&held.subject, held.kind, Prospect::Held(why));
         }
-        Ok(machine_state)
+        Ok(final_state)
     }
 
     /// It is a machine of this file, or the node of one.

@@ -169,9 +169,9 @@ mod tests {
             ("a/b.rs", format!("//! A.\nfn {}() {{}}\n", "a".repeat(61)), &["long-name"]),
             (core, "//! A.\nuse crate::observe::A;\nuse crate::effect::B;\n".into(), &[]),
             (core, "//! A.\nuse crate::engine::A;\n".into(), &["stage-arrow"]),
-            (core, "//! A.\nuse crate::{\n    model::A,\n    verify::{B, C},\n};\n".into(), &["stage-arrow"]),
+            (core, "//! A.\nuse crate::{\n    model::A,\n    decide::{B, C},\n};\n".into(), &["stage-arrow"]),
             (core, "//! A.\nuse super::super::engine::A;\n".into(), &["stage-arrow"]),
-            (core, "//! A.\nfn a() {\n    crate::verify::b();\n}\n".into(), &["stage-arrow"]),
+            (core, "//! A.\nfn a() {\n    crate::decide::b();\n}\n".into(), &["stage-arrow"]),
             ("crates/reveille-core/src/effect.rs", "//! A.\nuse crate::plan::A;\n".into(), &["stage-arrow"]),
             (
                 "crates/reveille-core/src/record.rs",

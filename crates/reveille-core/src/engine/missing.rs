@@ -72,10 +72,18 @@ impl State {
         let known = self.out_of_sight.unseen().get(key).and_then(|memory| memory.node.as_ref());
         // A successor of the same name lives under that name now: the doubt would never end (seed 4300450).
         let known = known.filter(|name| !self.cluster.is_anothers(name, id));
+        // The machine that another client made in its place has its name, and registered on its Node: the provider ID stays, and
+        // the system UUID is the successor's (seed 6108644).
+        let listed = |uuid: &InstanceId| self.clouds.values().any(|view| view.instances.contains_key(uuid));
+        let successor = |name: &&NodeName| {
+            let node = self.cluster.nodes.get(*name).map(|seen| &seen.node);
+            node.and_then(|node| node.system_uuid.as_ref()).is_some_and(|uuid| uuid != id && listed(uuid))
+        };
         let (cluster, silent_after) = (&self.cluster, self.roster.timing.lease_silent_after);
         let shown = |name: &NodeName| Some(shown_by(cluster, silent_after, cluster.nodes.get(name)?));
         let lives = |name: &NodeName| shown(name) == Some(NodeOf::Lives);
-        seen.into_iter().flat_map(|seen| &seen.nodes).chain(known).any(lives)
+        let names = seen.into_iter().flat_map(|seen| &seen.nodes).chain(known);
+        names.filter(|name| !successor(name)).any(lives)
     }
 
     /// The instance went while no controller process was looking, and only the ledger knew it. Where it left a Node behind,
@@ -153,6 +161,10 @@ impl State {
         if let Some(view) = self.clouds.get_mut(cloud) {
             view.note_asked(self.now, id, answer.is_ok());
         }
+        if let Ok(Answer::Instance(Some(found))) = answer {
+            self.note_namesake_found(id, node, found);
+            return;
+        }
         let settles = self.roster.settles.values().max().copied().unwrap_or_default();
         let Some(seen) = self.cluster.nodes.get_mut(node) else { return };
         // Whatever was answered: who asks again at once gets the same answer, without end.
@@ -167,16 +179,26 @@ impl State {
                     seen.found = 0;
                 }
             }
-            Ok(Answer::Instance(Some(found))) => {
-                seen.denied_by.clear();
-                seen.found = seen.found.saturating_add(1);
-                // Had it a mark of the roster, it were in a view by now, and the node linked to it.
-                seen.unmarked = !found.state.is_leaving() && found.state != InstanceState::Other;
-            }
             Ok(_) => seen.denied_by.clear(),
             Err(_) => {}
         }
         self.dirty.insert(MachineKey::Node(node.clone()));
+    }
+
+    /// The machine is there, whichever of the Nodes that name it was asked about. Two Nodes of one machine had it read twice in
+    /// each period (seed 6108280). A denial counts only for the Node that was asked about: each has its own two.
+    fn note_namesake_found(&mut self, id: &InstanceId, node: &NodeName, found: &Instance) {
+        let mut names = self.cluster.named_by(id);
+        names.insert(node.clone());
+        for name in names {
+            let Some(seen) = self.cluster.nodes.get_mut(&name) else { continue };
+            seen.last_answer = Some(self.now);
+            seen.denied_by.clear();
+            seen.found = seen.found.saturating_add(1);
+            // Had it a mark of the roster, it were in a view by now, and the node linked to it.
+            seen.unmarked = !found.state.is_leaving() && found.state != InstanceState::Other;
+            self.dirty.insert(MachineKey::Node(name));
+        }
     }
 }
 

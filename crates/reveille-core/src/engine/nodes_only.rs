@@ -92,8 +92,12 @@ impl State {
             return;
         }
         for cloud in self.roster.clouds.clone() {
-            let purpose = LookFor::Namesake(cloud.clone(), id.clone(), name.clone());
-            self.reads.ask(Look::Instance(cloud, id.clone()), purpose);
+            // Another Node of the machine may ask at this moment. That the machine is there is told to both; that it is not
+            // counts for the other alone, which asks no more once it is a ghost.
+            if !self.reads.is_asked_as_namesake(&cloud, id) {
+                let purpose = LookFor::Namesake(cloud.clone(), id.clone(), name.clone());
+                self.reads.ask(Look::Instance(cloud, id.clone()), purpose);
+            }
         }
     }
 }

@@ -74,6 +74,14 @@ impl Reads {
         self.asked.contains(&(look, purpose))
     }
 
+    /// An instance is asked for, because a Node names it: whichever.
+    pub(super) fn is_asked_as_namesake(&self, cloud: &CloudName, id: &InstanceId) -> bool {
+        let look = Look::Instance(cloud.clone(), id.clone());
+        let first = (look.clone(), LookFor::Namesake(cloud.clone(), id.clone(), "".into()));
+        let next = self.asked.range(first..).next();
+        next.is_some_and(|(asked, purpose)| *asked == look && matches!(purpose, LookFor::Namesake(..)))
+    }
+
     /// The next read that has a place is out from now on.
     pub(super) fn send(&mut self, now: Time) -> Option<(LookId, Look)> {
         let (look, purpose) = self.queue.next()?;

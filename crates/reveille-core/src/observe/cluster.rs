@@ -535,6 +535,11 @@ impl ClusterView {
         self.identities.naming(id)
     }
 
+    /// The nodes that name this instance, in whichever way.
+    pub fn named_by(&self, id: &InstanceId) -> BTreeSet<NodeName> {
+        self.naming(id).iter().chain(self.with_uuid(id)).cloned().collect()
+    }
+
     /// The nodes that have this address.
     pub fn with_address(&self, address: &IpAddr) -> &[NodeName] {
         self.identities.with_address(address)

@@ -332,6 +332,25 @@ fn machines_of_the_ledger_are_not_gone_while_the_list_is_empty() {
 
 /// Eight machines were rebuilt under their old names while no process ran: the Nodes of those names belong to their
 /// successors.
+/// The same where each successor registered on the Node that its predecessor had left: the provider ID of a Node never changes,
+/// and the kubelet writes its own system UUID into it.
+#[test]
+fn ledger_machines_are_gone_although_successors_took_their_nodes() {
+    let mut next = ten().restarted(roster());
+    for number in 1..9 {
+        let (old, new) = (format!("i{number:03}"), format!("n{number:03}"));
+        next.delete_machine(&old);
+        next.add_machine(&new, false);
+        next.instances.get_mut(&new).unwrap().name = format!("node-{old}").as_str().into();
+        next.nodes.get_mut(&old).unwrap().system_uuid = Some(new.as_str().into());
+    }
+    next.run(Span::from_s(20));
+    assert!(!of_cloud(&next).is_given(), "eight of the ledger's ten are missing at once");
+    next.run(Span::from_min(60));
+    assert!(of_cloud(&next).is_given(), "{}", of_cloud(&next));
+    assert_eq!(next.destructive_calls(), 0, "{:?}", next.calls);
+}
+
 #[test]
 fn ledger_machines_are_gone_although_successors_reuse_names() {
     let mut next = ten().restarted(roster());

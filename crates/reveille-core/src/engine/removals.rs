@@ -183,15 +183,15 @@ impl State {
         true
     }
 
-    /// A machine that may have joined while the nodes were not seen, and by which name, where the cordon of such a Node was told.
-    /// Of one whose whole life was seen, a word about its name is about a namesake.
+    /// A machine that may have joined while it or the nodes were not seen, and by which name, where the cordon of such a Node was
+    /// told. Of one whose whole life was seen, a word about its name is about a namesake.
     fn drained_unseen(&self, seen: &Seen) -> Option<NodeName> {
-        let is_unwatched = seen.may_have_served || self.was_unwatched_since(seen.known_since);
+        let is_unwatched = !seen.is_known_since_birth() || self.was_unwatched_since(seen.known_since);
         if !is_unwatched || !seen.nodes.is_empty() {
             return None;
         }
-        let mut names = seen.instance.node_names().map(NodeName::from);
-        names.find(|name| vanished::was_cordoned(&self.cluster, name))
+        let mut names = seen.instance.node_names().flat_map(|name| self.cluster.told_of(name));
+        names.find(|name| vanished::was_cordoned(&self.cluster, name)).cloned()
     }
 
     /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has

@@ -77,6 +77,8 @@ pub struct CloudView {
     pub(super) first_listed: Option<Time>,
     /// The cloud's own clock when the last full listing began.
     pub listed_begun: Option<ServiceTime>,
+    /// The latest that any of them began, by that clock.
+    newest_begun: Option<ServiceTime>,
     /// Our clock then.
     pub(super) listed_at: Time,
     /// Which reads by id failed.
@@ -127,6 +129,7 @@ impl CloudView {
             unlisted: BTreeSet::new(),
             first_listed: None,
             listed_begun: None,
+            newest_begun: None,
             listed_at: Time::default(),
             unread: Unread::default(),
             doubted_missing: BTreeSet::new(),
@@ -168,6 +171,7 @@ impl CloudView {
             }
             self.first_listed.get_or_insert(now);
             (self.listed_begun, self.listed_at) = (snapshot.begun, begun);
+            self.newest_begun = self.newest_begun.max(snapshot.begun);
         }
         self.source.heard(now);
         let same_ports = self.review_ports(roster, now, begun, snapshot, &mut change);
@@ -295,7 +299,8 @@ impl CloudView {
 
     /// One that comes into sight now was made since the last full listing: it is being built, also in the first listing, or its
     /// cloud says so by its own clock. Marks may come long after a machine was made, so that it comes into sight proves nothing.
-    /// Where parts of the cloud take a while to know an instance, that while is granted.
+    /// Where parts of the cloud take a while to know an instance, that while is granted. A cloud's clock may go back: what it had
+    /// made an hour before then looks younger than the last listing (seed 7000445).
     fn is_newborn(&self, instance: &Instance) -> bool {
         // Adapters call it so while it is made for the first time, and not at a rebuild or a later start.
         if instance.state == InstanceState::Building {
@@ -305,7 +310,7 @@ impl CloudView {
             return self.listed_once();
         }
         let created = instance.created.as_deref().and_then(ServiceTime::parse);
-        let since = self.listed_begun.map(|begun| begun.earlier_by(self.settles_within));
+        let since = self.newest_begun.map(|begun| begun.earlier_by(self.settles_within));
         created.zip(since).is_some_and(|(created, since)| created > since)
     }
 

@@ -579,6 +579,11 @@ impl ClusterView {
         self.events.about(name, present.or_else(|| self.events.gone_uid(name)))
     }
 
+    /// The nodes of which something is remembered and that a machine of this name may stand as: of its name, or a qualified one.
+    pub fn told_of<'a>(&'a self, machine: &'a str) -> impl Iterator<Item = &'a NodeName> {
+        self.events.called(machine)
+    }
+
     /// The last node of that name went while this process watched. Of one that went before, or while no process ran, the events
     /// that the API still holds may be about an object before it: a Node that was deleted and came back within the hour.
     pub fn saw_go(&self, name: &NodeName) -> bool {

@@ -134,6 +134,14 @@ impl NodeEvents {
         }
     }
 
+    /// The names of Nodes that something was said of and that a machine of this name may have: its own, or a qualified one.
+    pub(super) fn called<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a NodeName> {
+        let names = self.told.iter().map(|told| &told.event.node);
+        names.filter(move |told| {
+            told.as_str().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+    }
+
     /// Everything that was said of the present object of that name, or of the last one, oldest first. What names another uid
     /// than this one's is left out.
     pub(super) fn about<'a>(

@@ -335,7 +335,7 @@ fn machines_of_the_ledger_are_not_gone_while_the_list_is_empty() {
 /// The same where each successor registered on the Node that its predecessor had left: the provider ID of a Node never changes,
 /// and the kubelet writes its own system UUID into it.
 #[test]
-fn ledger_machines_are_gone_although_successors_took_their_nodes() {
+fn ledger_machines_are_gone_where_successors_took_their_nodes() {
     let mut next = ten().restarted(roster());
     for number in 1..9 {
         let (old, new) = (format!("i{number:03}"), format!("n{number:03}"));

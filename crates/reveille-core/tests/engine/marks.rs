@@ -42,6 +42,24 @@ fn old_machine_that_is_tagged_late_is_no_newborn() {
     assert!(held.contains("older than this controller's first listing"), "{held}");
 }
 
+/// The clock of the cloud goes back by hours for a while, as where a time server is wrong. By it, the machine was made after the
+/// last listing (7000445).
+#[test]
+fn tagged_machine_is_no_newborn_where_cloud_clock_went_back() {
+    let mut field = Field::new(roster()).populate(10);
+    field.add_machine("old", false);
+    let own = field.instances["old"].marks.clone();
+    marks(&mut field, "old", Arc::default());
+    field.run(Span::from_min(40));
+    field.cloud_behind = Span::from_min(8 * 60);
+    field.run(Span::from_min(5));
+    marks(&mut field, "old", own);
+    field.run(Span::from_min(10));
+    field.cloud_behind = Span::ZERO;
+    field.run(Span::from_min(240));
+    assert!(!replaced(&field), "{:?}", field.calls);
+}
+
 /// What its console says of a first boot may be of years ago, and only a proof is enough to delete what may hold data.
 #[test]
 fn old_machine_is_replaced_only_on_proven_first_boot_failure() {

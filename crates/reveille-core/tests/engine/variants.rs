@@ -14,11 +14,11 @@ use super::fixture::{CLOUD, Field, node, roster};
 use super::next_process::Ledger;
 use super::steps::{made, min, next, set, without_rejoin};
 
-/// What the kubelet of `new` said of its Node, and the controller manager after it: the API server keeps both for an hour.
-fn drain_is_told(field: &mut Field) {
+/// What the kubelet said of this Node, and the controller manager after it: the API server keeps both for an hour.
+fn drain_is_told(field: &mut Field, node: &str) {
     for (reason, reporter) in [("NodeNotSchedulable", "kubelet"), ("RemovingNode", "node-controller")] {
         let event = NodeEvent {
-            node: "node-new".into(),
+            node: node.into(),
             uid: None,
             reason: reason.into(),
             message: "".into(),
@@ -45,7 +45,7 @@ fn machine_made_and_joined_in_a_short_gap_is_not_replaced() {
         let mut field = next(field, roster(), last);
         field.sync_nodes();
         if told {
-            drain_is_told(&mut field);
+            drain_is_told(&mut field, "node-new");
         }
         field.run(min(6 * 60));
         touched.push((gap, told, made(&field)));
@@ -79,7 +79,7 @@ fn machine_built_before_a_gap_and_drained_in_it_is_left_alone() {
             }
         }
         field.sync_nodes();
-        drain_is_told(&mut field);
+        drain_is_told(&mut field, "node-new");
         field.run(min(6 * 60));
         touched.push((restart, made(&field)));
     }
@@ -460,6 +460,59 @@ fn machine_drained_before_its_tags_were_put_on_is_left_alone() {
         touched.push((restarts, made(&field)));
     }
     assert!(touched.iter().all(|(_, made)| made.is_empty()), "restarts: {touched:#?}");
+}
+
+/// While no process runs, a machine is made, joins, and a person drains it. Its kubelet has said so, of a Node that is called as
+/// the machine or by a qualified name (7000148). The next process lists the machine at its start, or it gets its tags an hour and
+/// a half later (7000072).
+#[test]
+fn machine_made_and_drained_in_a_gap_is_left_alone() {
+    let mut touched = Vec::new();
+    for (domain, tagged_late) in [("", false), (".example.com", false), ("", true), (".example.com", true)] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        let last = field.now;
+        field.now = field.now + min(5);
+        field.add_machine("new", false);
+        let marks = field.instances["new"].marks.clone();
+        if tagged_late {
+            field.instances.get_mut("new").unwrap().marks = Arc::default();
+        }
+        field.now = field.now + min(40);
+        let mut field = next(field, roster(), last);
+        field.sync_nodes();
+        drain_is_told(&mut field, &format!("node-new{domain}"));
+        field.run(min(if tagged_late { 90 } else { 1 }));
+        field.instances.get_mut("new").unwrap().marks = marks;
+        field.run(min(6 * 60));
+        touched.push((domain, tagged_late, made(&field)));
+    }
+    assert!(touched.iter().all(|(.., made)| made.is_empty()), "domain, tagged late: {touched:#?}");
+}
+
+/// Bare metal and k3s: the Node names no instance. A machine without its tags is tried and drained in our sight, and tagged a
+/// quarter of an hour later (7000084).
+#[test]
+fn untagged_machine_whose_node_names_no_instance_is_left_alone() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    field.add_machine("new", true);
+    let marks = std::mem::take(&mut field.instances.get_mut("new").unwrap().marks);
+    let anonymous = Node {
+        provider: Provider::Unread("k3s://node-new".into()),
+        system_uuid: Some("4c4c4544-0000".into()),
+        ..field.nodes["new"].clone()
+    };
+    field.nodes.insert("new".into(), anonymous);
+    field.run(min(60));
+    drain_is_told(&mut field, "node-new");
+    field.nodes.get_mut("new").unwrap().cordoned = true;
+    field.run(min(2));
+    field.nodes.remove("new");
+    field.run(min(15));
+    field.instances.get_mut("new").unwrap().marks = marks;
+    field.run(min(6 * 60));
+    assert!(made(&field).is_empty(), "{:?}", made(&field));
 }
 
 /// The same, with an agent on it that is heard: it is asked to undo what the person did.

@@ -25,7 +25,7 @@ const ALLOWED: [(&str, usize); 8] = [
     ("reveille-rancher", 4),
     ("reveille-record", 17),
     ("reveille-registrar", 26),
-    ("reveille-sim", 46),
+    ("reveille-sim", 33),
 ];
 
 /// Words of a module's path from the crate's root.

@@ -18,8 +18,8 @@ use reveille_core::model::roster::{Access, ServiceUser};
 use reveille_core::model::time::Span;
 
 use super::Happening;
-use super::catalog::{Entry, catalog};
 use super::dice::{Dice, Drawn, one};
+use super::entry::{Entry, catalog};
 use crate::rng::Rng;
 use crate::world::access::{role_id, user_id};
 use crate::world::fault::Fault;

@@ -17,6 +17,8 @@ use super::Happening;
 use super::access;
 use super::crowds;
 use super::dice::{Dice, Drawn, call, one, process};
+use super::entry::{Entry, catalog};
+use super::gaps;
 use super::hosting;
 use super::operators;
 use super::relapse;
@@ -24,26 +26,6 @@ use super::variety;
 use crate::drive::Mishap;
 use crate::world::fault::{CallLie, Fault};
 use crate::world::vm::Trouble;
-
-/// One fault that can be switched on and off.
-pub struct Entry {
-    /// Its name.
-    pub name: &'static str,
-    /// What happens, in one line.
-    pub says: &'static str,
-    /// How often, beside the others.
-    pub rate: u32,
-    pub(super) draw: fn(&mut Dice) -> Drawn,
-}
-
-macro_rules! catalog {
-    ($(#[$doc:meta])* $($name:literal $rate:literal $says:literal $draw:expr;)*) => {
-        $(#[$doc])*
-        pub static CATALOG: &[Entry] = &[$(Entry { name: $name, says: $says, rate: $rate, draw: $draw },)*];
-    };
-}
-
-pub(super) use catalog;
 
 catalog! {
     /// What happens to the fleet, to those who look after it and to us.
@@ -211,7 +193,7 @@ impl fmt::Display for UnknownFault {
 }
 
 /// Every sheet, and the first seed whose courses have what is on it.
-fn sheets() -> [(&'static [Entry], u64); 7] {
+fn sheets() -> [(&'static [Entry], u64); 8] {
     [
         (CATALOG, 0),
         (access::CATALOG, access::SEEDS_FROM),
@@ -220,6 +202,7 @@ fn sheets() -> [(&'static [Entry], u64); 7] {
         (operators::CATALOG, operators::SEEDS_FROM),
         (relapse::CATALOG, relapse::SEEDS_FROM),
         (crowds::CATALOG, crowds::SEEDS_FROM),
+        (gaps::CATALOG, gaps::SEEDS_FROM),
     ]
 }
 
@@ -290,6 +273,7 @@ pub fn table() -> String {
     let (by_hand, by_hand_from) = (lines(operators::CATALOG, sum), operators::SEEDS_FROM);
     let (back, back_from) = (lines(relapse::CATALOG, sum), relapse::SEEDS_FROM);
     let (crowds, crowds_from) = (lines(crowds::CATALOG, sum), crowds::SEEDS_FROM);
+    let (gaps, gaps_from) = (lines(gaps::CATALOG, sum), gaps::SEEDS_FROM);
     let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);
     format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
@@ -313,7 +297,11 @@ pub fn table() -> String {
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{back}\n\
          In courses of seeds from {crowds_from} on, some of what happens strikes many machines at once, or is told by leases\n\
          alone.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{crowds}"
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{crowds}\n\
+         In courses of seeds from {gaps_from} on, gaps in which we or a cloud are away last for hours; and in one fleet of\n\
+         seven Nodes tell of their machines what those of bare metal and k3s tell: another UUID, no instance, and a host name\n\
+         that the cloud made of the server's name.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{gaps}"
     )
 }
 

@@ -11,8 +11,8 @@
 use reveille_core::model::time::Span;
 
 use super::Happening;
-use super::catalog::{Entry, catalog};
 use super::dice::{Dice, Drawn};
+use super::entry::{Entry, catalog};
 use crate::drive::Mishap;
 use crate::world::fault::Fault;
 

@@ -12,8 +12,8 @@
 use reveille_core::model::time::Span;
 
 use super::Happening;
-use super::catalog::{Entry, catalog};
 use super::dice::{Dice, Drawn, one};
+use super::entry::{Entry, catalog};
 use super::variety;
 use crate::rng::Rng;
 use crate::world::fault::Fault;

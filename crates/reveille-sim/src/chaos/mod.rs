@@ -14,6 +14,8 @@ pub mod access;
 pub mod catalog;
 pub mod crowds;
 mod dice;
+mod entry;
+pub mod gaps;
 pub mod hosting;
 pub mod operators;
 pub mod relapse;
@@ -29,8 +31,9 @@ use crate::world::World;
 use crate::world::fault::Fault;
 use crate::world::layout::{Layout, PoolPlan};
 
-pub use catalog::{CATALOG, Entry, Rates, UnknownFault};
+pub use catalog::{CATALOG, Rates, UnknownFault};
 use dice::{Dice, Drawn};
+pub use entry::Entry;
 
 /// One thing that happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,6 +156,8 @@ impl ScenarioRun {
         let back = drawn_of(relapse::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "crowd faults");
         let crowds = drawn_of(crowds::CATALOG, &mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "gap faults");
+        let gaps = drawn_of(gaps::CATALOG, &mut dice, rate, rates);
         let all = numbered(0, fleet)
             .chain(numbered(BESIDE, beside))
             .chain(numbered(2 * BESIDE, hosted))
@@ -160,6 +165,7 @@ impl ScenarioRun {
             .chain(numbered(4 * BESIDE, by_hand))
             .chain(numbered(5 * BESIDE, back))
             .chain(numbered(6 * BESIDE, crowds))
+            .chain(numbered(7 * BESIDE, gaps))
             .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }
@@ -263,6 +269,9 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     }
     if seed >= operators::SEEDS_FROM {
         operators::draw(&mut layout);
+    }
+    if seed >= gaps::SEEDS_FROM {
+        gaps::draw(&mut layout);
     }
     layout
 }

@@ -11,8 +11,8 @@
 use reveille_core::model::roster::{Mode, Repair};
 use reveille_core::model::time::Span;
 
-use super::catalog::{Entry, catalog};
 use super::dice::call;
+use super::entry::{Entry, catalog};
 use crate::rng::Rng;
 use crate::world::fault::{CallLie, Fault};
 use crate::world::layout::Layout;

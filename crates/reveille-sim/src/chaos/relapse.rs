@@ -10,8 +10,8 @@
 use reveille_core::model::time::Span;
 
 use super::Happening;
-use super::catalog::{Entry, catalog};
 use super::dice::{Dice, Drawn};
+use super::entry::{Entry, catalog};
 use crate::world::fault::Fault;
 use crate::world::vm::Trouble;
 

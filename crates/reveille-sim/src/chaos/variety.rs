@@ -15,8 +15,8 @@ use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
 use super::Happening;
-use super::catalog::{Entry, catalog};
 use super::dice::{Dice, Drawn, call, one};
+use super::entry::{Entry, catalog};
 use crate::drive::Mishap;
 use crate::rng::Rng;
 use crate::world::fault::{CallLie, Fault, Right};

@@ -85,6 +85,8 @@ pub struct Drive {
     counts: Counts,
     /// When what was read last.
     looked: BTreeMap<Look, Time>,
+    /// The last that was read less than [`OFTEN`] after it had been read, and when.
+    repeated: Option<(Time, Look)>,
     chronicle: Option<Vec<Happened>>,
     explanations: Explanations,
 }
@@ -185,6 +187,7 @@ impl Drive {
             whole_trace: false,
             counts: Counts::default(),
             looked: BTreeMap::new(),
+            repeated: None,
             chronicle: None,
             explanations: Explanations::default(),
         }
@@ -467,7 +470,10 @@ impl Drive {
         self.counts.roles += u64::from(is_roles);
         let last = self.looked.insert(look.clone(), self.now);
         let is_soon = last.is_some_and(|last| self.now.since(last) < OFTEN);
-        self.counts.repeated += u64::from(is_soon && !is_roles);
+        if is_soon && !is_roles {
+            self.counts.repeated += 1;
+            self.repeated = Some((self.now, look.clone()));
+        }
     }
 
     fn perform_as_former(&mut self, effect: &Effect) {
@@ -481,6 +487,11 @@ impl Drive {
                 self.world.perform(self.now, effect);
             }
         }
+    }
+
+    /// The last that was read again soon, and when: for a report of what does not come to rest.
+    pub const fn repeated(&self) -> Option<&(Time, Look)> {
+        self.repeated.as_ref()
     }
 
     /// The engine, as it stands.

@@ -89,7 +89,10 @@ fn busy(drive: &Drive) -> String {
         let next = format!("{:?}", decide::decide(&context, case).next);
         format!("{} of {}: {}", key.kind, case.incident.label, next.chars().take(160).collect::<String>())
     });
-    format!("no hour without a record, a call or a read; open: {}", cases.collect::<Vec<_>>().join("; "))
+    let read =
+        drive.repeated().map_or_else(|| "nothing".to_owned(), |(at, look)| format!("{look:?} at {at}"));
+    let open = cases.collect::<Vec<_>>().join("; ");
+    format!("no hour without a record, a call or a read; last read again: {read}; open: {open}")
 }
 
 fn wrongs(drive: &Drive) -> Vec<(&'static str, String)> {

@@ -197,7 +197,10 @@ impl Oracle {
                 }
                 Effect::Call { intent, call, .. } => {
                     self.judge_call(*intent, call, scene);
-                    self.acted.push_back((now, call.clone()));
+                    // What is asked for in vain, with a backoff, is not done again and again.
+                    if !scene.world.refuses_writes() {
+                        self.acted.push_back((now, call.clone()));
+                    }
                 }
                 Effect::List { .. } | Effect::WakeAt(_) => {}
             }

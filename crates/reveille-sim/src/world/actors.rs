@@ -38,7 +38,6 @@ impl World {
                 let id = self.make(&pool, trouble);
                 if unmarked.next().is_some() {
                     self.set_marks(&id, false);
-                    self.identity.unclaimed.insert(id.clone(), None);
                 }
                 if trouble.is_some() {
                     self.project.set_state(self.now, &id, InstanceState::Active, None);

@@ -17,7 +17,7 @@ use reveille_core::remedies::{
     NudgeGroup, NudgeRouter, Reboot, RemoveRoutes, SetPortGroups, StartInstance,
 };
 
-use super::fault::{CallLie, Right};
+use super::fault::{CallLie, Refusal, Right};
 use super::truth::Called;
 use super::{Life, Task, World};
 
@@ -84,10 +84,16 @@ impl World {
         match (call, cloud.and_then(|cloud| self.failure_of(cloud))) {
             // It goes past the cloud and past the API server.
             (Call::AskAgent(_), _) => None,
+            (Call::DeleteNode(_), _) if self.network_faults.refused == Some(Refusal::NodesKept) => {
+                Some(refused("422: ValidatingAdmissionPolicy 'nodes-stay' denied request"))
+            }
             (Call::DeleteNode(_), _) if self.network_faults.api_denied => Some(denied("401 Unauthorized")),
             (Call::DeleteNode(_), _) => self.lies.api_silent.then(|| failed("connection refused")),
             (Call::AssignRoles(_), _) if self.lies.roles_ungiven => {
                 Some(denied("PUT /v3/projects: 403 Forbidden"))
+            }
+            (_, _) if self.network_faults.refused == Some(Refusal::Unavailable) => {
+                Some(failed("503 Service Unavailable: the service is read-only"))
             }
             (Call::Reboot(_), _) if self.network_faults.forbidden == Some(Right::Reboot) => {
                 Some(denied("403 Forbidden: Policy doesn't allow os_compute_api:servers:reboot"))

@@ -49,7 +49,7 @@ pub(crate) struct Lease {
 }
 
 /// Kubernetes keeps events for an hour.
-const EVENTS_KEPT: Span = Span::from_min(60);
+pub(super) const EVENTS_KEPT: Span = Span::from_min(60);
 
 impl Cluster {
     /// Puts a node, in the place of one of the same name.

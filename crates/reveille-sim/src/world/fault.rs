@@ -52,6 +52,17 @@ pub enum Fault {
         /// What is wrong inside it, if anything.
         trouble: Option<Trouble>,
     },
+    /// A person makes a machine of a pool to try it. It joins and serves, and they drain it and delete its Node.
+    Tried {
+        /// Of which pool.
+        pool: PoolName,
+        /// From the order to the drain.
+        serves: Span,
+        /// It has no marks of its pool until so long after the drain; none where it has them from the start.
+        marked_after: Option<Span>,
+        /// For how long they keep it after the drain.
+        keeps: Span,
+    },
     /// Every machine that the pool's owner makes from now on has this trouble; `None` ends it.
     BadImage(PoolName, Option<Trouble>),
     /// The pool is rolled to another image: its owner replaces one machine.
@@ -169,6 +180,8 @@ pub enum Fault {
     },
     /// The cloud's policy forbids us calls, with 403.
     RightsLost(Right, Span),
+    /// Changes are not taken, while everything can be read.
+    WritesRefused(Refusal, Span),
     /// An administrator takes a role away from a service user of that name.
     RoleLost(Arc<str>, Arc<str>),
     /// An administrator gives a service user of that name a role.
@@ -225,6 +238,15 @@ pub enum Right {
     Every,
     /// `os_compute_api:servers:reboot`.
     Reboot,
+}
+
+/// Which changes are not taken, and how they are answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The cloud's: 503, as from a gateway in maintenance or a database that is read only.
+    Unavailable,
+    /// The deletion of a Node: 422 from an admission policy.
+    NodesKept,
 }
 
 /// How a call goes wrong.
@@ -297,6 +319,7 @@ impl Fault {
             Self::VipsAway(_) => "vips-away",
             Self::RouteBroken(_) => "route-broken",
             Self::Launch { .. } => "launch",
+            Self::Tried { .. } => "tried",
             Self::BadImage(..) => "bad-image",
             Self::Rollout(_) => "rollout",
             Self::Breaks(..) => "breaks",
@@ -345,6 +368,7 @@ impl Fault {
             Self::ManySilent { .. } => "many-silent",
             Self::RightsLost(Right::Every, _) => "rights-lost",
             Self::RightsLost(Right::Reboot, _) => "reboots-denied",
+            Self::WritesRefused(..) => "writes-refused",
             Self::RoleLost(..) => "role-lost",
             Self::RoleGiven(..) => "role-given",
             Self::RolesUntold(ReadErrorKind::Forbidden, _) => "roles-untold",
@@ -449,6 +473,7 @@ impl Fault {
             | Self::FleetDark(lasts)
             | Self::ManySilent { lasts, .. }
             | Self::RightsLost(_, lasts)
+            | Self::WritesRefused(_, lasts)
             | Self::RolesUntold(_, lasts)
             | Self::RolesStale(lasts)
             | Self::RolesUngiven(lasts)

@@ -14,31 +14,46 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Node;
 use reveille_core::model::time::{Span, Time};
 
-use super::cluster::Registration;
+use super::cluster::{EVENTS_KEPT, Registration};
 use super::fault::Fault;
-use super::{Task, World, project};
+use super::{Life, Task, World, project};
 
 /// Between a person's cordon and the deletion of the Node: the pods are evicted meanwhile.
 const DRAIN: Span = Span::from_min(2);
-/// A change of tags is listed within this, also where one full listing failed.
-const LISTED_WITHIN: Span = Span::from_min(25);
 
 /// What changed of machines' identities.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     /// Machines whose Nodes a person cordoned and deleted.
     pub(super) removed: BTreeSet<InstanceId>,
-    /// Machines whose cordon a watch of ours carried, or their kubelets told, and when: of others it cannot be known.
-    shown: BTreeMap<InstanceId, Time>,
-    /// Machines that carried no marks of their pool at first, and since when they do.
-    pub(super) unclaimed: BTreeMap<InstanceId, Option<Time>>,
+    /// Machines whose cordon a watch of ours carried, or their kubelets told: of others it cannot be known.
+    shown: BTreeMap<InstanceId, Shown>,
     /// Machines that were made under the name of another one, by that one.
     remade: BTreeMap<InstanceId, InstanceId>,
+}
+
+/// Who could know of a cordon.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    at: Time,
+    /// The kubelet said it: the API server keeps that for an hour.
+    said: bool,
+    /// A process of ours has heard it.
+    heard: Option<Heard>,
+}
+
+/// How a process of ours has heard of a cordon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// It saw the Node itself.
+    FromWatch,
+    /// It read the event, and may not have listed the machine yet.
+    FromEvent,
 }
 
 impl World {
@@ -79,13 +94,15 @@ impl World {
             return;
         }
         let own = Self::marks(&pool);
-        if let Some(since) = self.identity.unclaimed.get_mut(id).filter(|_| marked) {
-            since.get_or_insert(self.now);
-        }
         self.project.change_marks(id, |marks| {
             marks.retain(|mark| !own.contains(mark));
             marks.extend(own.into_iter().filter(|_| marked));
         });
+    }
+
+    fn has_marks(&self, id: &InstanceId) -> bool {
+        let server = self.project.servers.get(id);
+        server.is_some_and(|server| server.pool.as_ref().is_some_and(|pool| Self::is_marked(server, pool)))
     }
 
     /// A client cordons the machine's nodes.
@@ -98,13 +115,13 @@ impl World {
             }
             // Its kubelet says so at its next look at the Node (kubernetes: pkg/kubelet/kubelet_node_status.go,
             // `recordNodeSchedulableEvent`), and the event outlives the Node.
-            if self.watching() && self.network_faults.other_cluster.is_none() || self.is_well(id) {
-                let shown_at = self.identity.shown.entry(id.clone()).or_insert(self.now);
-                if is_new {
-                    *shown_at = self.now;
-                }
+            let heard = self.watching() && self.network_faults.other_cluster.is_none();
+            let said = self.is_well(id);
+            let heard = heard.then_some(Heard::FromWatch);
+            if (heard.is_some() || said) && (is_new || !self.identity.shown.contains_key(id)) {
+                self.identity.shown.insert(id.clone(), Shown { at: self.now, said, heard });
             }
-            if self.is_well(id) {
+            if said {
                 let message = format!("Node {name} status is now: NodeNotSchedulable");
                 let event =
                     self.cluster.say(self.now, (&name, None), "NodeNotSchedulable", message, "kubelet");
@@ -115,26 +132,39 @@ impl World {
 
     /// A person deletes the machine's nodes.
     pub(super) fn delete_node_by_person(&mut self, id: &InstanceId) {
-        // Of one whose marks come only later, or came since the last full listing, what became of its Node is kept nowhere (seeds
-        // 3256583 and 3264454): Nova's listings of changes do not tell that an instance was tagged.
-        let is_new = |since: &Option<Time>| since.is_none_or(|at| self.now.since(at) <= LISTED_WITHIN);
-        if self.identity.unclaimed.get(id).is_some_and(is_new) {
-            self.identity.shown.remove(id);
-        }
         for name in self.nodes_of(id) {
             self.delete_node(&name);
         }
     }
 
-    /// Our process ends, and what only it had seen goes with it: a kubelet that runs has said the cordon in an event. While it
-    /// slept it saw nothing, whatever its watch carried (seed 3900407).
+    /// A watch of ours lists, and the events with it: what kubelets said within the hour is heard.
+    pub(super) fn hear_said_cordons(&mut self) {
+        let now = self.now;
+        let is_kept = |shown: &&mut Shown| shown.said && now.since(shown.at) < EVENTS_KEPT;
+        self.identity.shown.values_mut().filter(is_kept).for_each(|shown| {
+            shown.heard.get_or_insert(Heard::FromEvent);
+        });
+    }
+
+    /// Our process ends, and what only it had seen goes with it: a kubelet has said the cordon in an event, which the next
+    /// process reads if it comes within the hour. While it slept it saw nothing, whatever its watch carried (seed 3900407).
+    /// Of a machine that had no marks, and whose Node names no instance, the ledger knows nothing; nor, surely, of one of
+    /// which only an event told: no list may have shown it (seeds 7000198, 7000212).
     pub(crate) fn forget_what_one_process_saw(&mut self, asleep_since: Option<Time>) {
         let shown = std::mem::take(&mut self.identity.shown);
         let unseen = |at: Time| asleep_since.is_some_and(|since| at >= since);
-        let lasts = |(id, at): &(InstanceId, Time)| {
-            self.is_removed_on_purpose(id) && !unseen(*at) || self.is_well(id)
+        let unnamed = |id: &InstanceId| self.layout.variety.own_hardware && !self.has_marks(id);
+        let in_ledger = |id: &InstanceId, shown: &Shown| {
+            shown.heard == Some(Heard::FromWatch)
+                && self.is_removed_on_purpose(id)
+                && !unseen(shown.at)
+                && !unnamed(id)
         };
-        self.identity.shown = shown.into_iter().filter(lasts).collect();
+        let left = |(id, shown): (InstanceId, Shown)| {
+            let heard = shown.heard.filter(|_| in_ledger(&id, &shown));
+            (heard.is_some() || shown.said).then_some((id, Shown { heard, ..shown }))
+        };
+        self.identity.shown = shown.into_iter().filter_map(left).collect();
         // Until another one listens, no watch carries anything.
         self.watch.synced = false;
         self.watch.unheard = true;
@@ -143,12 +173,31 @@ impl World {
     /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch
     /// ran then either, nothing does.
     pub(crate) fn is_shown_removed(&self, id: &InstanceId) -> bool {
-        self.is_removed_on_purpose(id) && self.identity.shown.contains_key(id)
+        self.is_removed_on_purpose(id)
+            && self.identity.shown.get(id).is_some_and(|shown| shown.heard.is_some())
     }
 
     /// A person cordoned and deleted its node, and it has not registered since.
     pub(crate) fn is_removed_on_purpose(&self, id: &InstanceId) -> bool {
         self.identity.removed.contains(id)
+    }
+
+    /// A person makes a machine, tries it for a while, drains it and keeps it.
+    pub(super) fn make_to_try(
+        &mut self,
+        pool: &PoolName,
+        serves: Span,
+        marked_after: Option<Span>,
+        keeps: Span,
+    ) {
+        let id = self.make(pool, None);
+        if let Some(after) = marked_after {
+            self.set_marks(&id, false);
+            self.plan(serves + DRAIN + after, Task::Inject(Fault::Marked(id.clone())));
+        }
+        let built = self.soon(15_000, 45_000);
+        self.plan(built, Task::Life(id.clone(), Life::Built));
+        self.plan(serves, Task::Inject(Fault::Drained(id, keeps)));
     }
 
     /// The owner deletes the machine and makes another of its name, from an image that boots at once.

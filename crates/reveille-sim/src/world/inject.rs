@@ -34,9 +34,11 @@ impl World {
             self.plan(lasts, Task::Mend(fault.clone()));
         }
         match &fault {
-            Fault::Launch { .. } | Fault::LaunchUnknown { .. } | Fault::BadImage(..) | Fault::Rollout(_) => {
-                self.strike_pool(&fault);
-            }
+            Fault::Launch { .. }
+            | Fault::Tried { .. }
+            | Fault::LaunchUnknown { .. }
+            | Fault::BadImage(..)
+            | Fault::Rollout(_) => self.strike_pool(&fault),
             Fault::ServersUnlisted { .. }
             | Fault::SomeUnlisted { .. }
             | Fault::AnotherProject(_)
@@ -66,6 +68,7 @@ impl World {
             | Fault::FleetDark(_)
             | Fault::ManySilent { .. }
             | Fault::RightsLost(..)
+            | Fault::WritesRefused(..)
             | Fault::HealthCheck(_) => self.strike_ways(&fault),
             _ => match fault.machine().cloned() {
                 Some(id) => {
@@ -106,6 +109,11 @@ impl World {
                 let Some(kept) = self.pools.get_mut(pool) else { return };
                 kept.size += 1;
                 kept.next.extend(*trouble);
+            }
+            Fault::Tried { pool, serves, marked_after, keeps } => {
+                let Some(kept) = self.pools.get_mut(pool) else { return };
+                kept.size += 1;
+                self.make_to_try(pool, *serves, *marked_after, *keeps);
             }
             Fault::LaunchUnknown { pool, after, lasts, trouble } => {
                 let Some(kept) = self.pools.get_mut(pool) else { return };

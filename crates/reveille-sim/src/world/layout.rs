@@ -103,6 +103,9 @@ pub struct Variety {
     pub identity: bool,
     /// A kubelet that registers under the name of a Node that is there takes that object over, as every kubelet does.
     pub adopts: bool,
+    /// Machines as of bare metal or k3s: a Node's UUID is its hardware's and its provider ID names no instance, and servers have
+    /// names that are no host names, of which the cloud made the host names.
+    pub own_hardware: bool,
     /// So many machines of the first pool begin without any mark of the roster.
     pub unmarked: u32,
     /// So many VIPs, each with a route in the pod range through it: in turn an address with a port of its own (keepalived's or

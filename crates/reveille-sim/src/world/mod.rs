@@ -35,6 +35,7 @@ mod listener;
 mod network_faults;
 mod observations;
 mod operators;
+mod own_hardware;
 mod power;
 mod project;
 mod reach;

@@ -22,7 +22,7 @@ use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
 use super::cluster::{Registration, registered, set_ready};
-use super::fault::{Fault, Right};
+use super::fault::{Fault, Refusal, Right};
 use super::ground_truth::Ours;
 use super::{Task, World};
 
@@ -48,6 +48,8 @@ pub(crate) struct NetworkFaults {
     crowd: Option<Crowd>,
     /// What a policy forbids us.
     pub(crate) forbidden: Option<Right>,
+    /// Which changes are not taken.
+    pub(crate) refused: Option<Refusal>,
     /// A call that is done after the next one.
     pub(crate) held_back: Option<(u64, IntentId, Call)>,
     /// Since when the health check finds a node silent; none while it does not run.
@@ -139,9 +141,15 @@ impl World {
             }
             Fault::ManySilent { share_pct, .. } => self.silence_many(*share_pct),
             Fault::RightsLost(right, _) => self.network_faults.forbidden = Some(*right),
+            Fault::WritesRefused(refusal, _) => self.network_faults.refused = Some(*refusal),
             Fault::HealthCheck(_) => self.begin_health_check(),
             _ => {}
         }
+    }
+
+    /// The cloud takes no change at this time.
+    pub(crate) fn refuses_writes(&self) -> bool {
+        self.network_faults.refused == Some(Refusal::Unavailable)
     }
 
     fn silence_many(&mut self, share_pct: u32) {
@@ -227,6 +235,7 @@ impl World {
             }
             Fault::ManySilent { every, .. } => self.begin_return(*every),
             Fault::RightsLost(..) => self.network_faults.forbidden = None,
+            Fault::WritesRefused(..) => self.network_faults.refused = None,
             Fault::HealthCheck(_) => self.network_faults.silent = None,
             Fault::NodePaused(id, _) => {
                 self.network_faults.still.remove(id);

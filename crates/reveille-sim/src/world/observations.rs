@@ -339,6 +339,10 @@ impl World {
                 *instance = shown.clone();
             }
         }
+        if self.layout.variety.own_hardware {
+            let told = snapshot.instances.into_iter().map(|instance| self.as_cloud_tells(instance));
+            snapshot.instances = told.collect();
+        }
         // EC2 tells of an instance's interfaces with the instance (`networkInterfaceSet` of DescribeInstances).
         if self.project.shows_ended {
             snapshot.ports.retain(|(owner, _)| self.lies.hides(owner, troubled).is_none());
@@ -372,7 +376,7 @@ impl World {
             }
             Look::Node(name) => {
                 let node = self.cluster.nodes.get(name).filter(|_| !self.lies.nodes_empty);
-                return Ok(Answer::Node(node.cloned()));
+                return Ok(Answer::Node(node.map(|node| self.as_node_tells(node.clone()))));
             }
             Look::NodeEvents(name) => return Ok(Answer::NodeEvents(self.cluster.said_of(self.now, name))),
             _ => {}
@@ -384,7 +388,10 @@ impl World {
             return Ok(reach::denial(look));
         }
         match look {
-            Look::Instance(_, id) => Ok(Answer::Instance(self.instance(id)?)),
+            Look::Instance(_, id) => {
+                let instance = self.instance(id)?;
+                Ok(Answer::Instance(instance.map(|instance| self.as_cloud_tells(instance))))
+            }
             Look::Ports(_, id) => Ok(Answer::Ports(self.project.ports_of(id))),
             Look::Group(_, id) => {
                 let group = self.project.pool_groups().find(|group| group.id == *id);
@@ -537,10 +544,14 @@ impl World {
                 self.cluster.nodes.values().cloned().collect()
             }
         };
+        let nodes = nodes.into_iter().map(|node| self.as_node_tells(node)).collect();
         self.hear(ClusterFact::Synced(nodes));
         let said: Vec<NodeEvent> = self.cluster.said(self.now).cloned().collect();
         for event in said {
             self.hear(ClusterFact::NodeEvent(event));
+        }
+        if self.network_faults.other_cluster.is_none() {
+            self.hear_said_cordons();
         }
         self.hear(ClusterFact::Alive);
     }
@@ -566,6 +577,7 @@ impl World {
 
     /// A node appeared or changed.
     pub(super) fn watched(&mut self, node: Arc<Node>) {
+        let node = self.as_node_tells(node);
         self.tell_each(|world| world.watch_carries(ClusterFact::Applied(node.clone())));
     }
 

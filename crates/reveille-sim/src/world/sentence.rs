@@ -5,7 +5,7 @@ use std::fmt;
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::InstanceId;
 
-use super::fault::{CallLie, Fault, Right};
+use super::fault::{CallLie, Fault, Refusal, Right};
 
 impl Fault {
     /// What happened, as a sentence. `name` is what people call the machine.
@@ -30,6 +30,15 @@ impl Fault {
             Self::ForeignRoutes(count) => format!("another cluster puts {count} routes on the router"),
             Self::RouteLimit(limit) => format!("the router takes no more than {limit} routes"),
             Self::RouteBroken(_) => format!("the pods of {name} cannot be reached"),
+            Self::Tried { pool, serves, marked_after, keeps } => {
+                let marks = marked_after.map_or_else(
+                    || "with its marks".to_owned(),
+                    |after| format!("without its marks, which come {after} after that"),
+                );
+                format!(
+                    "a person makes a machine of pool {pool} {marks}, drains it in {serves} and keeps it for {keeps}"
+                )
+            }
             Self::Launch { pool, trouble } => match trouble {
                 None => format!("pool {pool} grows by one machine"),
                 Some(trouble) => format!("pool {pool} grows by one machine; {}", trouble.sentence()),
@@ -115,6 +124,12 @@ impl Fault {
             }
             Self::RightsLost(Right::Every, lasts) => format!("for {lasts} a policy forbids us every change"),
             Self::RightsLost(Right::Reboot, lasts) => format!("for {lasts} a policy forbids us to reboot"),
+            Self::WritesRefused(Refusal::Unavailable, lasts) => {
+                format!("for {lasts} the cloud answers every change with 503")
+            }
+            Self::WritesRefused(Refusal::NodesKept, lasts) => {
+                format!("for {lasts} a webhook refuses the deletion of Nodes")
+            }
             Self::FleetDark(lasts) => format!("every zone is cut off for {lasts}"),
             Self::RoleLost(user, role) => format!("service user {user} loses its role {role}"),
             Self::RoleGiven(user, role) => format!("an operator gives service user {user} its role {role}"),

@@ -195,7 +195,7 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
         | Safeguard::Rollout => others(safeguard, seed),
         Safeguard::FreezeSettles => recovering(seed),
         Safeguard::JustReleased => released(seed),
-        Safeguard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
+        Safeguard::OutOfSight => hunted(include_str!("../seeds/5152006.txt")),
         Safeguard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
         Safeguard::UnlistedDeletions => hunted(include_str!("../seeds/5701372.txt")),
         Safeguard::BelievedLeases => hunted(include_str!("../seeds/5809872.txt")),

@@ -1,0 +1,53 @@
+//! What the cloud and the Nodes tell of machines of bare metal, and of k3s on servers.
+//!
+//! ```text
+//!  truth: server `kks-workers-x`, its Node of that name, its UUID ─┬─▶ the cloud tells `KKS_WORKERS_X`, and its host name
+//!                                                                 └─▶ the Node tells its hardware's UUID, and no instance
+//! ```
+//!
+//! Nova makes the host name of a server's name, in lower case and with a dash for `_` (nova/utils.py, `sanitize_hostname`), and a
+//! kubelet registers under it. Without a cloud provider the provider ID is k3s's own (`k3s://NAME`), and the system UUID is what
+//! the machine's firmware says, which Ironic does not set. A Node and its server share a host name and an address, and nothing
+//! else. Within the world everything keeps its own name: only what is told differs.
+
+use std::sync::Arc;
+
+use reveille_core::model::id::{InstanceId, InstanceName};
+use reveille_core::model::instance::Instance;
+use reveille_core::model::node::{Node, Provider};
+
+use super::World;
+
+/// The first part of every such UUID: "LLED", as the firmware of one maker has it.
+const FIRMWARE: &str = "4c4c4544";
+
+impl World {
+    /// As its API object is.
+    pub(super) fn as_node_tells(&self, node: Arc<Node>) -> Arc<Node> {
+        // One that a client made by hand, and no kubelet writes, says what that client wrote.
+        if !self.layout.variety.own_hardware || node.system_uuid.is_none() {
+            return node;
+        }
+        let mut told = (*node).clone();
+        if matches!(told.provider, Provider::Instance(_)) {
+            told.provider = Provider::Unread(format!("k3s://{}", told.name).into());
+        }
+        told.system_uuid = told.system_uuid.map(|uuid| hardware(&uuid));
+        Arc::new(told)
+    }
+
+    /// As the cloud lists it.
+    pub(super) fn as_cloud_tells(&self, instance: Arc<Instance>) -> Arc<Instance> {
+        if !self.layout.variety.own_hardware {
+            return instance;
+        }
+        let host = instance.name.as_str();
+        let name = InstanceName::new(host.to_uppercase().replace('-', "_"));
+        Arc::new(Instance { hostname: Some(host.into()), name, ..(*instance).clone() })
+    }
+}
+
+fn hardware(uuid: &InstanceId) -> InstanceId {
+    let rest = uuid.as_str().split_once('-').map_or(uuid.as_str(), |(_, rest)| rest);
+    InstanceId::new(format!("{FIRMWARE}-{rest}"))
+}

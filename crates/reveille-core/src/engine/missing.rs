@@ -17,6 +17,7 @@ use crate::model::node::Provider;
 use crate::model::roster::{Claim, Pool};
 use crate::model::time::Time;
 use crate::observe::cloud::{NodeOf, Seen, Unlisted};
+use crate::observe::cluster::Link;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
@@ -72,18 +73,27 @@ impl State {
         let known = self.out_of_sight.unseen().get(key).and_then(|memory| memory.node.as_ref());
         // A successor of the same name lives under that name now: the doubt would never end (seed 4300450).
         let known = known.filter(|name| !self.cluster.is_anothers(name, id));
-        // The machine that another client made in its place has its name, and registered on its Node: the provider ID stays, and
-        // the system UUID is the successor's (seed 6108644).
-        let listed = |uuid: &InstanceId| self.clouds.values().any(|view| view.instances.contains_key(uuid));
-        let successor = |name: &&NodeName| {
-            let node = self.cluster.nodes.get(*name).map(|seen| &seen.node);
-            node.and_then(|node| node.system_uuid.as_ref()).is_some_and(|uuid| uuid != id && listed(uuid))
-        };
         let (cluster, silent_after) = (&self.cluster, self.roster.timing.lease_silent_after);
         let shown = |name: &NodeName| Some(shown_by(cluster, silent_after, cluster.nodes.get(name)?));
         let lives = |name: &NodeName| shown(name) == Some(NodeOf::Lives);
         let names = seen.into_iter().flat_map(|seen| &seen.nodes).chain(known);
-        names.filter(|name| !successor(name)).any(lives)
+        names.filter(|name| !self.is_successors(name, id)).any(lives)
+    }
+
+    /// The machine that another client made in its place has its name, and registered on its Node: the provider ID stays, and the
+    /// system UUID is the successor's (seed 6108644). Of bare metal no ID is an instance's, and the address is (seed 7000595).
+    fn is_successors(&self, name: &NodeName, id: &InstanceId) -> bool {
+        let Some(seen) = self.cluster.nodes.get(name) else { return false };
+        let is_listed = |uuid: &InstanceId| {
+            uuid != id && self.clouds.values().any(|view| view.instances.contains_key(uuid))
+        };
+        let has_address_of = |link: &Link| {
+            let view = self.clouds.get(&link.cloud);
+            let of = |address| view.is_some_and(|view| view.addressed(address).contains(&link.instance));
+            link.instance != *id && seen.node.addresses.iter().any(of)
+        };
+        seen.node.system_uuid.as_ref().is_some_and(is_listed)
+            || seen.link.as_ref().is_some_and(has_address_of)
     }
 
     /// The instance went while no controller process was looking, and only the ledger knew it. Where it left a Node behind,

@@ -1,10 +1,12 @@
 //! Many objects that are really gone: the lists that lack them are doubted, and the doubt ends by a second witness.
 
+use std::net::Ipv4Addr;
+
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
-use reveille_core::model::node::Ready;
+use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::roster::Pool;
 use reveille_core::model::time::Span;
 use reveille_core::observe::source::Trust;
@@ -333,22 +335,33 @@ fn machines_of_the_ledger_are_not_gone_while_the_list_is_empty() {
 /// Eight machines were rebuilt under their old names while no process ran: the Nodes of those names belong to their
 /// successors.
 /// The same where each successor registered on the Node that its predecessor had left: the provider ID of a Node never changes,
-/// and the kubelet writes its own system UUID into it.
+/// and the kubelet writes its own system UUID into it. On bare metal and k3s neither is an instance's, and the address is.
 #[test]
 fn ledger_machines_are_gone_where_successors_took_their_nodes() {
-    let mut next = ten().restarted(roster());
-    for number in 1..9 {
-        let (old, new) = (format!("i{number:03}"), format!("n{number:03}"));
-        next.delete_machine(&old);
-        next.add_machine(&new, false);
-        next.instances.get_mut(&new).unwrap().name = format!("node-{old}").as_str().into();
-        next.nodes.get_mut(&old).unwrap().system_uuid = Some(new.as_str().into());
+    for anonymous in [false, true] {
+        let mut next = ten().restarted(roster());
+        for number in 1..9 {
+            let (old, new) = (format!("i{number:03}"), format!("n{number:03}"));
+            next.delete_machine(&old);
+            next.add_machine(&new, false);
+            let instance = next.instances.get_mut(&new).unwrap();
+            (instance.name, instance.addresses) =
+                (format!("node-{old}").as_str().into(), Box::new([Ipv4Addr::new(10, 0, 9, number).into()]));
+            let addresses = instance.addresses.clone();
+            let node = next.nodes.get_mut(&old).unwrap();
+            node.system_uuid = Some(new.as_str().into());
+            if anonymous {
+                node.provider = Provider::Unread(format!("k3s://node-{old}").into());
+                (node.system_uuid, node.addresses) =
+                    (Some(format!("4c4c4544-{number}").as_str().into()), addresses);
+            }
+        }
+        next.run(Span::from_s(20));
+        assert!(!of_cloud(&next).is_given(), "eight of the ledger's ten are missing at once");
+        next.run(Span::from_min(60));
+        assert!(of_cloud(&next).is_given(), "anonymous {anonymous}: {}", of_cloud(&next));
+        assert_eq!(next.destructive_calls(), 0, "{:?}", next.calls);
     }
-    next.run(Span::from_s(20));
-    assert!(!of_cloud(&next).is_given(), "eight of the ledger's ten are missing at once");
-    next.run(Span::from_min(60));
-    assert!(of_cloud(&next).is_given(), "{}", of_cloud(&next));
-    assert_eq!(next.destructive_calls(), 0, "{:?}", next.calls);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::time::{ServiceTime, Span, Time};
+use crate::observe::cloud::SERVED_WITHIN;
 use crate::plan::context::Case;
 use crate::plan::others::OTHERS_BLOCK_MAX;
 
@@ -23,9 +24,6 @@ const UNKNOWN_BLOCK_MAX: Span = OTHERS_BLOCK_MAX;
 
 /// The last listing of a process that died may have begun so long before.
 const LISTED_WITHIN: Span = Span::from_min(2);
-/// A machine that is older than this when it is seen first may have joined, served and been drained, all of it unseen: an EC2
-/// machine with a baked image is Ready within a minute or two.
-const SERVED_WITHIN: Span = Span::from_min(5);
 
 impl State {
     /// Machines that others may have had in hand in the sight of an earlier process, and when each was given back: those that

@@ -186,7 +186,8 @@ impl State {
     /// A machine that may have joined while it or the nodes were not seen, and by which name, where the cordon of such a Node was
     /// told. Of one whose whole life was seen, a word about its name is about a namesake.
     fn drained_unseen(&self, seen: &Seen) -> Option<NodeName> {
-        let is_unwatched = !seen.is_known_since_birth() || self.was_unwatched_since(seen.known_since);
+        let was_watched = seen.is_known_since_birth() && !seen.came_late;
+        let is_unwatched = !was_watched || self.was_unwatched_since(seen.known_since);
         if !is_unwatched || !seen.nodes.is_empty() {
             return None;
         }

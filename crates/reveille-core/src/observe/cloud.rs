@@ -34,7 +34,7 @@ use listing::Difference;
 pub use listing::NodeOf;
 use ports::InUse;
 
-pub use super::seen::{Left, Seen, Unlisted, Whose};
+pub use super::seen::{Left, SERVED_WITHIN, Seen, Unlisted, Whose};
 pub use super::unread::Failed;
 
 /// A cloud.
@@ -291,6 +291,7 @@ impl CloudView {
             self.growth.note();
             let mut seen = Seen::new(now, instance.clone(), claim);
             seen.born_in_sight = self.is_newborn(instance);
+            seen.came_late = self.comes_late(now, instance);
             self.instances.insert(instance.id.clone(), seen);
             self.edition += 1;
         }
@@ -312,6 +313,12 @@ impl CloudView {
         let created = instance.created.as_deref().and_then(ServiceTime::parse);
         let since = self.newest_begun.map(|begun| begun.earlier_by(self.settles_within));
         created.zip(since).is_some_and(|(created, since)| created > since)
+    }
+
+    /// It may be minutes old when it comes into sight: its cloud was not listed for as long.
+    fn comes_late(&self, now: Time, instance: &Instance) -> bool {
+        let unheard = self.source.last_good().is_some_and(|at| now.since(at) > SERVED_WITHIN);
+        self.listed_once() && unheard && instance.state != InstanceState::Building
     }
 
     pub(super) fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {

@@ -51,6 +51,7 @@ impl Seen {
             born_in_sight: _,
             born_kept: _,
             may_have_served: _,
+            came_late: _,
             made_meanwhile: _,
             released_by_boot: _,
         } = self;

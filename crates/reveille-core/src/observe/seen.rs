@@ -13,6 +13,10 @@ use crate::safeguard::{Safeguard, stands};
 
 use super::machine_signs::Signs;
 
+/// A machine that is older than this when it is seen first may have joined, served and been drained, all of it unseen: an EC2
+/// machine with a baked image is Ready within a minute or two.
+pub const SERVED_WITHIN: Span = Span::from_min(5);
+
 /// One instance and what the controller remembers of it.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -45,6 +49,9 @@ pub struct Seen {
     pub born_in_sight: bool,
     /// The ledger holds that it was.
     pub born_kept: bool,
+    /// Its cloud had not been listed for minutes when it came into sight: by then it may have joined, served and been drained under
+    /// a Node that names no instance.
+    pub came_late: bool,
     /// Since it came into sight the nodes went unseen for longer than events live: it may have joined, served and been drained.
     pub may_have_served: bool,
     /// An earlier process left a ledger that does not name this instance: it was made while no process was looking.
@@ -142,6 +149,7 @@ impl Seen {
             born_in_sight: false,
             born_kept: false,
             may_have_served: false,
+            came_late: false,
             made_meanwhile: false,
             state_since: now,
             silent_since: None,

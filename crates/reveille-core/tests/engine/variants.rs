@@ -10,7 +10,7 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Node, NodeEvent, Provider, Ready};
 use reveille_core::model::time::Span;
 
-use super::fixture::{CLOUD, Field, node, roster};
+use super::fixture::{CLOUD, Field, node, roster, stamp};
 use super::next_process::Ledger;
 use super::steps::{made, min, next, set, without_rejoin};
 
@@ -511,6 +511,31 @@ fn untagged_machine_whose_node_names_no_instance_is_left_alone() {
     field.nodes.remove("new");
     field.run(min(15));
     field.instances.get_mut("new").unwrap().marks = marks;
+    field.run(min(6 * 60));
+    assert!(made(&field).is_empty(), "{:?}", made(&field));
+}
+
+/// The same with its tags, while its cloud does not answer us for half an hour (7001094).
+#[test]
+fn bare_metal_drained_while_its_cloud_fails_is_left_alone() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    cloud_away(&mut field, min(5));
+    let of_now = field.now;
+    field.add_machine("new", true);
+    field.instances.get_mut("new").unwrap().created = Some(stamp(of_now));
+    let anonymous = Node {
+        provider: Provider::Unread("k3s://node-new".into()),
+        system_uuid: Some("4c4c4544-0000".into()),
+        ..field.nodes["new"].clone()
+    };
+    field.nodes.insert("new".into(), anonymous);
+    cloud_away(&mut field, min(20));
+    drain_is_told(&mut field, "node-new");
+    field.nodes.get_mut("new").unwrap().cordoned = true;
+    cloud_away(&mut field, min(2));
+    field.nodes.remove("new");
+    cloud_away(&mut field, min(10));
     field.run(min(6 * 60));
     assert!(made(&field).is_empty(), "{:?}", made(&field));
 }

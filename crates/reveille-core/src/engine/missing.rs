@@ -8,6 +8,8 @@
 //!
 //! A list is asked for in `sight`; what an answer teaches besides stands in `looks`.
 
+use std::collections::BTreeSet;
+
 use crate::effect::ReadError;
 use crate::event::Answer;
 use crate::model::id::{CloudName, InstanceId, NodeName};
@@ -16,7 +18,7 @@ use crate::model::instance::{Instance, InstanceState};
 use crate::model::node::Provider;
 use crate::model::roster::{Claim, Pool};
 use crate::model::time::Time;
-use crate::observe::cloud::{NodeOf, Seen, Unlisted};
+use crate::observe::cloud::{CloudView, NodeOf, Seen, Unlisted};
 use crate::observe::cluster::Link;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
@@ -88,9 +90,8 @@ impl State {
             uuid != id && self.clouds.values().any(|view| view.instances.contains_key(uuid))
         };
         let has_address_of = |link: &Link| {
-            let view = self.clouds.get(&link.cloud);
-            let of = |address| view.is_some_and(|view| view.addressed(address).contains(&link.instance));
-            link.instance != *id && seen.node.addresses.iter().any(of)
+            let has = |view: &CloudView| view.has_one_of(&seen.node.addresses, &link.instance);
+            link.instance != *id && self.clouds.get(&link.cloud).is_some_and(has)
         };
         seen.node.system_uuid.as_ref().is_some_and(is_listed)
             || seen.link.as_ref().is_some_and(has_address_of)
@@ -198,8 +199,7 @@ impl State {
     /// The machine is there, whichever of the Nodes that name it was asked about. Two Nodes of one machine had it read twice in
     /// each period (seed 6108280). A denial counts only for the Node that was asked about: each has its own two.
     fn note_namesake_found(&mut self, id: &InstanceId, node: &NodeName, found: &Instance) {
-        let mut names = self.cluster.named_by(id);
-        names.insert(node.clone());
+        let names: BTreeSet<NodeName> = self.cluster.named_by(id).chain([node]).cloned().collect();
         for name in names {
             let Some(seen) = self.cluster.nodes.get_mut(&name) else { continue };
             seen.last_answer = Some(self.now);

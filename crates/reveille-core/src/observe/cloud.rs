@@ -77,10 +77,10 @@ pub struct CloudView {
     pub(super) first_listed: Option<Time>,
     /// The cloud's own clock when the last full listing began.
     pub listed_begun: Option<ServiceTime>,
-    /// The latest that any of them began, by that clock.
-    newest_begun: Option<ServiceTime>,
     /// Our clock then.
     pub(super) listed_at: Time,
+    /// The latest that any full listing began, by the cloud's own clock.
+    newest_begun: Option<ServiceTime>,
     /// Which reads by id failed.
     unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.
@@ -129,8 +129,8 @@ impl CloudView {
             unlisted: BTreeSet::new(),
             first_listed: None,
             listed_begun: None,
-            newest_begun: None,
             listed_at: Time::default(),
+            newest_begun: None,
             unread: Unread::default(),
             doubted_missing: BTreeSet::new(),
             emptied: false,
@@ -486,6 +486,11 @@ impl CloudView {
             all.flat_map(|(_, held)| held.all())
         });
         label.into_iter().flatten().chain(longer.into_iter().flatten())
+    }
+
+    /// One of these addresses is this instance's.
+    pub fn has_one_of(&self, addresses: &[IpAddr], id: &InstanceId) -> bool {
+        addresses.iter().any(|address| self.addressed(address).contains(id))
     }
 
     /// Every instance of that address.

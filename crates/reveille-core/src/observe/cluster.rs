@@ -536,8 +536,8 @@ impl ClusterView {
     }
 
     /// The nodes that name this instance, in whichever way.
-    pub fn named_by(&self, id: &InstanceId) -> BTreeSet<NodeName> {
-        self.naming(id).iter().chain(self.with_uuid(id)).cloned().collect()
+    pub fn named_by(&self, id: &InstanceId) -> impl Iterator<Item = &NodeName> {
+        self.naming(id).iter().chain(self.with_uuid(id))
     }
 
     /// The nodes that have this address.

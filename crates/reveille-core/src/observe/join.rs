@@ -54,8 +54,7 @@ fn is_of_another(node: &Node, cloud: &CloudView, id: &InstanceId) -> bool {
     let Some(seen) = cloud.instances.get(id).filter(|_| uuid) else { return false };
     let known =
         !seen.instance.addresses.is_empty() || seen.ports.iter().any(|port| !port.addresses.is_empty());
-    let is_its = |address: &IpAddr| cloud.addressed(address).iter().any(|other| other == id);
-    known && !node.addresses.is_empty() && !node.addresses.iter().any(is_its)
+    known && !node.addresses.is_empty() && !cloud.has_one_of(&node.addresses, id)
 }
 
 fn by_address(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, node: &Node) -> Option<Link> {
@@ -76,11 +75,14 @@ fn shared(cluster: &ClusterView, except: &NodeName, address: &IpAddr) -> bool {
 /// The nodes whose link may be another one now that this instance came, went or changed: those without a strong link that name
 /// it, or have its UUID, a name or an address of it.
 pub fn hinted<'a>(cluster: &'a ClusterView, instance: &'a Instance) -> impl Iterator<Item = &'a NodeName> {
-    let by_id = cluster.naming(&instance.id).iter().chain(cluster.with_uuid(&instance.id));
     let by_name = instance.node_names().filter_map(|name| {
         let (name, _) = cluster.nodes.get_key_value(&NodeName::from(name))?;
         Some(name)
     });
     let by_address = instance.addresses.iter().flat_map(|address| cluster.with_address(address));
-    by_id.chain(by_name).chain(by_address).filter(|name| cluster.weak.contains(*name))
+    cluster
+        .named_by(&instance.id)
+        .chain(by_name)
+        .chain(by_address)
+        .filter(|name| cluster.weak.contains(*name))
 }

@@ -334,6 +334,24 @@ fn machines_of_the_ledger_are_not_gone_while_the_list_is_empty() {
 
 /// Eight machines were rebuilt under their old names while no process ran: the Nodes of those names belong to their
 /// successors.
+#[test]
+fn ledger_machines_are_gone_although_successors_reuse_names() {
+    let mut next = ten().restarted(roster());
+    for number in 1..9 {
+        let (old, new) = (format!("i{number:03}"), format!("n{number:03}"));
+        next.delete_machine(&old);
+        next.nodes.remove(&old);
+        next.add_machine(&new, true);
+        let name = format!("node-{old}");
+        next.instances.get_mut(&new).unwrap().name = name.as_str().into();
+        next.nodes.get_mut(&new).unwrap().name = name.as_str().into();
+    }
+    next.run(Span::from_s(20));
+    assert!(!of_cloud(&next).is_given(), "eight of the ledger's ten are missing at once");
+    next.run(Span::from_min(60));
+    assert!(of_cloud(&next).is_given(), "{}", of_cloud(&next));
+}
+
 /// The same where each successor registered on the Node that its predecessor had left: the provider ID of a Node never changes,
 /// and the kubelet writes its own system UUID into it. On bare metal and k3s neither is an instance's, and the address is.
 #[test]
@@ -362,24 +380,6 @@ fn ledger_machines_are_gone_where_successors_took_their_nodes() {
         assert!(of_cloud(&next).is_given(), "anonymous {anonymous}: {}", of_cloud(&next));
         assert_eq!(next.destructive_calls(), 0, "{:?}", next.calls);
     }
-}
-
-#[test]
-fn ledger_machines_are_gone_although_successors_reuse_names() {
-    let mut next = ten().restarted(roster());
-    for number in 1..9 {
-        let (old, new) = (format!("i{number:03}"), format!("n{number:03}"));
-        next.delete_machine(&old);
-        next.nodes.remove(&old);
-        next.add_machine(&new, true);
-        let name = format!("node-{old}");
-        next.instances.get_mut(&new).unwrap().name = name.as_str().into();
-        next.nodes.get_mut(&new).unwrap().name = name.as_str().into();
-    }
-    next.run(Span::from_s(20));
-    assert!(!of_cloud(&next).is_given(), "eight of the ledger's ten are missing at once");
-    next.run(Span::from_min(60));
-    assert!(of_cloud(&next).is_given(), "{}", of_cloud(&next));
 }
 
 /// A migration of one machine failed and left it in an error state, in which it serves. Its Node goes in a list that lacks too

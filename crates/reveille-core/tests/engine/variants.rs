@@ -462,6 +462,27 @@ fn machine_drained_before_its_tags_were_put_on_is_left_alone() {
     assert!(touched.iter().all(|(_, made)| made.is_empty()), "restarts: {touched:#?}");
 }
 
+/// The same, with an agent on it that is heard: it is asked to undo what the person did.
+#[test]
+fn agent_of_machine_drained_before_its_tags_is_not_asked() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    field.unnamed = vec!["none".into()];
+    field.run(min(1));
+    field.add_machine("new", true);
+    let marks = std::mem::take(&mut field.instances.get_mut("new").unwrap().marks);
+    field = field.with_agents(&["new"]);
+    field.run(min(30));
+    field.nodes.get_mut("new").unwrap().cordoned = true;
+    field.run(min(1));
+    field.nodes.remove("new");
+    field.run(min(5));
+    field.instances.get_mut("new").unwrap().marks = marks;
+    field.unnamed.clear();
+    field.run(min(2 * 60));
+    assert!(field.calls.is_empty(), "{:?}", made(&field));
+}
+
 /// While no process runs, a machine is made, joins, and a person drains it. Its kubelet has said so, of a Node that is called as
 /// the machine or by a qualified name (7000148). The next process lists the machine at its start, or it gets its tags an hour and
 /// a half later (7000072).
@@ -490,6 +511,13 @@ fn machine_made_and_drained_in_a_gap_is_left_alone() {
     assert!(touched.iter().all(|(.., made)| made.is_empty()), "domain, tagged late: {touched:#?}");
 }
 
+/// Bare metal and k3s: neither the provider ID nor the UUID of the Node of `new` is an instance's.
+fn names_no_instance(field: &mut Field) {
+    let node = field.nodes.get_mut("new").unwrap();
+    node.provider = Provider::Unread("k3s://node-new".into());
+    node.system_uuid = Some("4c4c4544-0000".into());
+}
+
 /// Bare metal and k3s: the Node names no instance. A machine without its tags is tried and drained in our sight, and tagged a
 /// quarter of an hour later (7000084).
 #[test]
@@ -498,12 +526,7 @@ fn untagged_machine_whose_node_names_no_instance_is_left_alone() {
     field.run(min(20));
     field.add_machine("new", true);
     let marks = std::mem::take(&mut field.instances.get_mut("new").unwrap().marks);
-    let anonymous = Node {
-        provider: Provider::Unread("k3s://node-new".into()),
-        system_uuid: Some("4c4c4544-0000".into()),
-        ..field.nodes["new"].clone()
-    };
-    field.nodes.insert("new".into(), anonymous);
+    names_no_instance(&mut field);
     field.run(min(60));
     drain_is_told(&mut field, "node-new");
     field.nodes.get_mut("new").unwrap().cordoned = true;
@@ -524,12 +547,7 @@ fn bare_metal_drained_while_its_cloud_fails_is_left_alone() {
     let of_now = field.now;
     field.add_machine("new", true);
     field.instances.get_mut("new").unwrap().created = Some(stamp(of_now));
-    let anonymous = Node {
-        provider: Provider::Unread("k3s://node-new".into()),
-        system_uuid: Some("4c4c4544-0000".into()),
-        ..field.nodes["new"].clone()
-    };
-    field.nodes.insert("new".into(), anonymous);
+    names_no_instance(&mut field);
     cloud_away(&mut field, min(20));
     drain_is_told(&mut field, "node-new");
     field.nodes.get_mut("new").unwrap().cordoned = true;
@@ -538,25 +556,4 @@ fn bare_metal_drained_while_its_cloud_fails_is_left_alone() {
     cloud_away(&mut field, min(10));
     field.run(min(6 * 60));
     assert!(made(&field).is_empty(), "{:?}", made(&field));
-}
-
-/// The same, with an agent on it that is heard: it is asked to undo what the person did.
-#[test]
-fn agent_of_machine_drained_before_its_tags_is_not_asked() {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    field.unnamed = vec!["none".into()];
-    field.run(min(1));
-    field.add_machine("new", true);
-    let marks = std::mem::take(&mut field.instances.get_mut("new").unwrap().marks);
-    field = field.with_agents(&["new"]);
-    field.run(min(30));
-    field.nodes.get_mut("new").unwrap().cordoned = true;
-    field.run(min(1));
-    field.nodes.remove("new");
-    field.run(min(5));
-    field.instances.get_mut("new").unwrap().marks = marks;
-    field.unnamed.clear();
-    field.run(min(2 * 60));
-    assert!(field.calls.is_empty(), "{:?}", made(&field));
 }

@@ -100,11 +100,6 @@ impl World {
         });
     }
 
-    fn has_marks(&self, id: &InstanceId) -> bool {
-        let server = self.project.servers.get(id);
-        server.is_some_and(|server| server.pool.as_ref().is_some_and(|pool| Self::is_marked(server, pool)))
-    }
-
     /// A client cordons the machine's nodes.
     pub(super) fn cordon(&mut self, id: &InstanceId) {
         for name in self.nodes_of(id) {
@@ -153,7 +148,9 @@ impl World {
     pub(crate) fn forget_what_one_process_saw(&mut self, asleep_since: Option<Time>) {
         let shown = std::mem::take(&mut self.identity.shown);
         let unseen = |at: Time| asleep_since.is_some_and(|since| at >= since);
-        let unnamed = |id: &InstanceId| self.layout.variety.own_hardware && !self.has_marks(id);
+        let unnamed = |id: &InstanceId| {
+            self.layout.variety.own_hardware && !self.project.servers.get(id).is_some_and(Self::has_marks)
+        };
         let in_ledger = |id: &InstanceId, shown: &Shown| {
             shown.heard == Some(Heard::FromWatch)
                 && self.is_removed_on_purpose(id)

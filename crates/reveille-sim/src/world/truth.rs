@@ -224,7 +224,7 @@ impl World {
             name: server.instance.name.clone(),
             cloud: server.cloud.clone(),
             pool: server.pool.clone(),
-            marked: server.pool.as_ref().is_some_and(|pool| Self::is_marked(server, pool)),
+            marked: Self::has_marks(server),
             zone: server.instance.zone.clone(),
             state: server.instance.state,
             ports: ports.iter().map(|port| port.id.clone()).collect(),
@@ -265,6 +265,11 @@ impl World {
             && roles
             && self.rules_are_there()
             && (!self.layout.routed || self.routes_are_right())
+    }
+
+    /// It carries the marks of its own pool.
+    pub(super) fn has_marks(server: &super::project::Server) -> bool {
+        server.pool.as_ref().is_some_and(|pool| Self::is_marked(server, pool))
     }
 
     /// It carries the marks of the pool.

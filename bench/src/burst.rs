@@ -95,7 +95,7 @@ impl Bench {
         self.fleet.now = self.fleet.now + Span::from_s(10);
         let now = self.fleet.now;
         let begun = thread_cpu();
-        self.engine_host.beat(now);
+        self.engine_host.beat();
         self.work += thread_cpu().saturating_sub(begun);
         let round = (now.ms / 10_000) as u64;
         let leases = self.fleet.renewed(round);

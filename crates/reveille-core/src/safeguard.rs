@@ -47,6 +47,10 @@ crate::safeguards! {
     UnbrokenSight = "unbroken-sight",
     /// who joined once is remembered over a restart
     JoinedMemory = "joined-memory",
+    /// a drain that was not seen is known by what was told of a Node of the machine's name
+    DrainsUnseen = "drains-unseen",
+    /// a machine is held that may have been drained when no process was looking
+    LivesAccounted = "lives-accounted",
     /// what protects a machine is remembered while it is out of sight
     OutOfSight = "out-of-sight",
     /// an absence is waited for before anything is done

@@ -52,6 +52,7 @@ impl State {
         if first && self.resumed {
             self.note_made_meanwhile(name);
         }
+        self.doubt_lives(name, &change.touched);
         self.begin_access(name);
         self.locate_operations();
         self.after_cloud_change(name, change);
@@ -244,6 +245,7 @@ impl State {
             self.unlink(&gone);
         }
         for name in &change.applied {
+            self.taken_away.forget(name);
             self.relink(name);
             self.note_joined(name);
             self.note_adopted(name);

@@ -78,6 +78,7 @@ use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
 use crate::observe::cluster::ClusterView;
 use crate::observe::counts::Counts;
+use crate::observe::taken_away::TakenAway;
 use crate::plan::budget::Book;
 use crate::plan::context::PlanContext;
 use crate::plan::freeze::Freezes;
@@ -161,6 +162,7 @@ pub struct State {
     routes: RouteMemory,
     out_of_sight: OutOfSight,
     nodes_seen: unwatched::NodesSeen,
+    taken_away: TakenAway,
     unproved: returns::Unproved,
     now: Time,
     stepped: bool,
@@ -239,6 +241,7 @@ impl State {
             routes: RouteMemory::default(),
             out_of_sight: OutOfSight::default(),
             nodes_seen: unwatched::NodesSeen::default(),
+            taken_away: TakenAway::default(),
             unproved: returns::Unproved::new(),
             now: Time::default(),
             stepped: false,

@@ -17,7 +17,8 @@ use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::node::{Node, Provider};
 use crate::model::signs::{self, Removal};
-use crate::observe::cloud::{Left, Seen};
+use crate::model::time::ServiceTime;
+use crate::observe::cloud::{Left, SERVED_WITHIN, Seen};
 use crate::observe::cluster::NodeSeen;
 use crate::observe::machine_signs::Signs;
 use crate::observe::remembered::Remembered;
@@ -158,7 +159,16 @@ impl State {
         if seen.left.is_some() {
             return false;
         }
-        let Some(node) = seen.joined.clone().or_else(|| self.drained_unseen(seen)) else { return false };
+        let is_unaccounted = seen.is_unaccounted && seen.joined.is_none() && seen.nodes.is_empty();
+        let Some(node) = seen.joined.clone().or_else(|| self.drained_unseen(seen)) else {
+            if is_unaccounted && stands(Safeguard::LivesAccounted) {
+                match self.cluster.source.trust(self.now).is_given() {
+                    true => self.note_life_unknown(key),
+                    false => _ = self.unsure.insert(key.clone()),
+                }
+            }
+            return false;
+        };
         // Of most that are absent the Node is there, and the words of events need not be looked through.
         if self.cluster.nodes.contains_key(&node) {
             return false;
@@ -170,8 +180,7 @@ impl State {
         }
         // An event does not cancel the sign in the ledger: any client with the right to write events can say that a Node
         // was uncordoned.
-        let cordoned = || vanished::was_cordoned(&self.cluster, &node).then(|| Removal::Drained.sign());
-        let Some(sign) = seen.signs.removal.clone().or_else(cordoned) else {
+        let Some(sign) = seen.signs.removal.clone().or_else(|| self.sign_unseen(&node)) else {
             self.note_went_unwatched(key, &node);
             return false;
         };
@@ -183,16 +192,38 @@ impl State {
         true
     }
 
-    /// A machine that may have joined while it or the nodes were not seen, and by which name, where the cordon of such a Node was
-    /// told. Of one whose whole life was seen, a word about its name is about a namesake.
+    /// By which sign a Node of this name went, as its kubelet told of it, or as it went in our sight when no machine was known to
+    /// stand as it.
+    fn sign_unseen(&self, node: &NodeName) -> Option<Arc<str>> {
+        let told = || vanished::was_cordoned(&self.cluster, node).then(|| Removal::Drained.sign());
+        self.taken_away.sign(node).cloned().or_else(told)
+    }
+
+    /// A machine that may have joined while it or the nodes were not seen, and by which name, where such a Node is known to have
+    /// been taken away. Of one whose whole life was seen, a word about its name is about a namesake, but for what a kubelet said
+    /// since then, where no Node of that name was ever shown: an API server shows an old state for hours (seed 7204868).
     fn drained_unseen(&self, seen: &Seen) -> Option<NodeName> {
-        let was_watched = seen.is_known_since_birth() && !seen.came_late;
-        let is_unwatched = !was_watched || self.was_unwatched_since(seen.known_since);
-        if !is_unwatched || !seen.nodes.is_empty() {
+        if !seen.nodes.is_empty() || !stands(Safeguard::DrainsUnseen) {
             return None;
         }
-        let mut names = seen.instance.node_names().flat_map(|name| self.cluster.told_of(name));
-        names.find(|name| vanished::was_cordoned(&self.cluster, name)).cloned()
+        let was_watched = seen.is_known_since_birth() && !seen.came_late;
+        let is_unwatched = !was_watched || self.was_unwatched_since(seen.known_since);
+        let is_its =
+            |name: &&NodeName| is_unwatched || !self.cluster.saw_go(name) && self.was_cordoned_as(seen, name);
+        let names = || seen.instance.node_names();
+        let taken = names().filter(|_| is_unwatched).find_map(|name| self.taken_away.called(name));
+        let mut told = names().flat_map(|name| self.cluster.told_of(name)).filter(is_its);
+        taken.or_else(|| told.find(|name| vanished::was_cordoned(&self.cluster, name))).cloned()
+    }
+
+    /// A kubelet said so first when this machine was in sight, of a time when it was minutes old: clocks of two services may be
+    /// minutes apart, and a namesake before it was cordoned shortly before it was made.
+    fn was_cordoned_as(&self, seen: &Seen, name: &NodeName) -> bool {
+        let stamp = |text: &Option<Arc<str>>| text.as_deref().and_then(ServiceTime::parse);
+        let Some((heard_at, event)) = self.cluster.last_heard(name, vanished::CORDONED) else { return false };
+        let dated = stamp(&event.stamped).zip(stamp(&seen.instance.created));
+        heard_at > seen.known_since
+            && dated.is_some_and(|(told, created)| told > created.later_by(SERVED_WITHIN))
     }
 
     /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has
@@ -206,9 +237,15 @@ impl State {
     /// A node went before its instance was ever listed as ours. Where a cloud's parts take a while to agree, it may be there all
     /// the same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected
     /// back, whatever cloud it is of: its listing failed for two hours, or a person puts the pool's tags on a server that they
-    /// have tried and drained. Which cloud that is the Node does not say, and an id is in one alone.
+    /// have tried and drained. Which cloud that is the Node does not say, and an id is in one alone. A Node that names no
+    /// instance is remembered by its name (seed 7100423).
     pub(super) fn remember_early(&mut self, gone: &NodeSeen) {
-        let Provider::Instance(id) = &gone.node.provider else { return };
+        let Provider::Instance(id) = &gone.node.provider else {
+            if let Some(removal) = self.removal_of(gone) {
+                self.taken_away.note(gone.node.name.clone(), removal.sign());
+            }
+            return;
+        };
         let (at, lived) = (self.now, self.now.since(gone.first_seen));
         let left = self.removal_of(gone).map(|removal| Left { at, sign: removal.sign() });
         // Each cloud that may hold its instance, and whether that may be too young for all parts of the cloud to know it.

@@ -11,9 +11,9 @@
 use std::collections::BTreeSet;
 
 use crate::diagnose::absence::vanished;
-use crate::model::id::NodeName;
+use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, MachineKey};
-use crate::model::time::{Span, Time};
+use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
@@ -37,6 +37,11 @@ pub(super) struct NodesSeen {
     /// Nodes that went in a gap longer than events live. Before the first list of a process, those that the ledger knows:
     /// any of them may have.
     names: BTreeSet<NodeName>,
+    /// What happened to Nodes since then is known, by what was watched or by events that had not expired. `None`: no process was
+    /// there before.
+    told_from: Option<Time>,
+    /// For longer than events live before this process no process saw the nodes.
+    begins_after_long_gap: bool,
     /// Machines whose Node went in the sight of a process, and of which no incident says so.
     seen_to_go: BTreeSet<MachineKey>,
 }
@@ -45,6 +50,10 @@ impl State {
     /// A process begins. Where it is not known since when no process saw the nodes, it is too long: so where the last process was
     /// alive in what is the future now. How far the clock went back is not known, and neither is how long ago a gap began.
     pub(super) fn begin_unseen(&mut self, last_alive: Option<Time>) {
+        // A ledger that knows its cluster was kept by a process that saw it.
+        let was_watched = !self.out_of_sight.is_empty() || self.cluster.identity.expected().is_some();
+        self.nodes_seen.told_from = was_watched.then(|| self.now - EVENTS_LIVE);
+        self.nodes_seen.begins_after_long_gap = last_alive.is_none_or(|at| Self::was_long_gap(at, self.now));
         if self.out_of_sight.is_empty() {
             return;
         }
@@ -53,6 +62,7 @@ impl State {
         let since = since.filter(|since| is_past(since) && last_alive.as_ref().is_none_or(is_past));
         let since = since.unwrap_or(self.now - (EVENTS_LIVE + Span::from_ms(1)));
         self.nodes_seen.complete = Some(since);
+        self.nodes_seen.begins_after_long_gap = self.is_long_unseen();
         self.tell_unseen(Some(since));
     }
 
@@ -62,6 +72,7 @@ impl State {
         seen.complete = seen.complete.map(&moved);
         seen.proved = seen.proved.map(|(since, last)| (moved(since), moved(last)));
         seen.gap_ended = seen.gap_ended.map(&moved);
+        seen.told_from = seen.told_from.map(&moved);
         let since = seen.unseen_since.map(&moved);
         self.tell_unseen(since);
     }
@@ -95,6 +106,7 @@ impl State {
         let nodes = &self.cluster.nodes;
         self.nodes_seen.names.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
         if is_long {
+            self.nodes_seen.told_from = Some(self.now - EVENTS_LIVE);
             let lost = nodes.iter().filter(|(_, node)| node.lost).map(|(name, _)| name.clone());
             self.nodes_seen.names.extend(lost);
         }
@@ -126,7 +138,35 @@ impl State {
 
     fn doubt_births_of(&mut self, is_old: impl Fn(&Seen) -> bool) {
         for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
-            seen.may_have_served |= seen.joined.is_none() && is_old(seen);
+            let is_doubted = seen.joined.is_none() && is_old(seen);
+            seen.may_have_served |= is_doubted;
+            seen.is_unaccounted |= is_doubted;
+        }
+    }
+
+    /// Machines that come into sight now, of which no ledger tells, and that their cloud made before anything that we know of
+    /// Nodes: a person may have drained them, tells of it have expired, and one that was kept so was rebooted (seeds 7202253 and
+    /// 7205545). At the first start of all that holds no machine: what does not work when a controller is installed is to be
+    /// repaired. One that an incident names was looked at by the process before, if no long gap lies between.
+    pub(super) fn doubt_lives(&mut self, cloud: &CloudName, touched: &BTreeSet<InstanceId>) {
+        let Some(told_from) = self.nodes_seen.told_from else { return };
+        let told_for = self.now.since(told_from);
+        let (now, is_continued) = (self.now, !self.nodes_seen.begins_after_long_gap);
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        let horizon = view.listed_begun.map(|begun| begun.earlier_by(told_for));
+        for id in touched {
+            let Some(seen) = view.instances.get_mut(id).filter(|seen| seen.first_seen == now) else {
+                continue;
+            };
+            if seen.joined.is_some() || seen.left.is_some() || seen.is_known_since_birth() {
+                continue;
+            }
+            let created = seen.instance.created.as_deref().and_then(ServiceTime::parse);
+            if created.zip(horizon).is_some_and(|(created, horizon)| created > horizon) {
+                continue;
+            }
+            let machine = MachineKey::Instance(cloud.clone(), id.clone());
+            seen.is_unaccounted = !(is_continued && self.incidents.has_open(&machine));
         }
     }
 
@@ -207,6 +247,13 @@ impl State {
     /// name, which is there beside it and silent, says nothing of the one that went.
     pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
         if self.nodes_seen.names.remove(node) && self.cluster.lost_together.insert(key.clone()) {
+            self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
+        }
+    }
+
+    /// The same of a machine that is not known to have joined, and whose life before our sight nothing tells.
+    pub(super) fn note_life_unknown(&mut self, key: &MachineKey) {
+        if self.cluster.lost_together.insert(key.clone()) {
             self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
         }
     }

@@ -6,6 +6,7 @@
 //! two that share their bytes are found equal without looking at them, which is most of what listings of an unchanged
 //! fleet ask.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -60,6 +61,12 @@ macro_rules! text_id {
             /// The shared bytes, for another id of the same text.
             pub fn shared(&self) -> Arc<str> {
                 self.0.clone()
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
             }
         }
 

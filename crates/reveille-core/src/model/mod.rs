@@ -17,6 +17,7 @@ pub mod console;
 pub mod evidence;
 pub mod guest;
 pub mod hidden;
+pub mod host_name;
 pub mod hosting;
 pub mod id;
 pub mod incident;

@@ -16,6 +16,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::event::{CloudSnapshot, Scope};
+use crate::model::host_name;
 use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, RouterId};
 use crate::model::instance::{Instance, InstanceState};
 use crate::model::network::{Router, SecurityGroup};
@@ -471,21 +472,13 @@ impl CloudView {
 
     /// Every instance of that display name, or that is called so inside its cloud.
     pub fn named(&self, name: &str) -> &[InstanceId] {
-        self.by_name.get(&InstanceName::from(name)).map_or(&[], Holders::all)
+        self.by_name.get(name).map_or(&[], Holders::all)
     }
 
     /// Every instance that a Node of this name may stand for by its name, other than those of exactly that name: Nodes are
     /// often called by the qualified name of their host, and instances by the first label of it, or the other way round.
     pub fn qualified<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a InstanceId> {
-        let label = node.split_once('.').map(|(label, _)| self.named(label));
-        let prefix = format!("{node}.");
-        let from = InstanceName::from(prefix.as_str());
-        let longer = label.is_none().then(|| {
-            let all =
-                self.by_name.range(from..).take_while(move |(name, _)| name.as_str().starts_with(&prefix));
-            all.flat_map(|(_, held)| held.all())
-        });
-        label.into_iter().flatten().chain(longer.into_iter().flatten())
+        host_name::others_of_host(&self.by_name, node).flat_map(|(_, held)| held.all())
     }
 
     /// One of these addresses is this instance's.

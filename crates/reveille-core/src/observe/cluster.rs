@@ -584,6 +584,11 @@ impl ClusterView {
         self.events.called(machine)
     }
 
+    /// The last event of that reason about nodes of that name, and when it was heard first.
+    pub fn last_heard(&self, name: &NodeName, reason: &str) -> Option<(Time, &NodeEvent)> {
+        self.events.last_heard(name, reason)
+    }
+
     /// The last node of that name went while this process watched. Of one that went before, or while no process ran, the events
     /// that the API still holds may be about an object before it: a Node that was deleted and came back within the hour.
     pub fn saw_go(&self, name: &NodeName) -> bool {

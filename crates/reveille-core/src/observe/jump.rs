@@ -52,6 +52,7 @@ impl Seen {
             born_kept: _,
             may_have_served: _,
             came_late: _,
+            is_unaccounted: _,
             made_meanwhile: _,
             released_by_boot: _,
         } = self;

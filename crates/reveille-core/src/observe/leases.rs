@@ -16,6 +16,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::model::host_name;
 use crate::model::id::NodeName;
 use crate::model::jump::Jump;
 use crate::model::lease::{Leases, Renewal, Shown};
@@ -108,7 +109,7 @@ impl LeaseBook {
         self.lacked.retain(|name, lease| now.since(lease.listed_at) <= LEASES_LAST && is_known(name));
         let mut bereft = std::mem::take(&mut self.bereft);
         let outlives = |row: usize, went: Time| self.changed_at[row].since(went) > COLLECTED_WITHIN;
-        bereft.retain(|name, went| self.row(name).is_some_and(|row| !outlives(row, *went)));
+        bereft.retain(|name, went| self.row(name.as_str()).is_some_and(|row| !outlives(row, *went)));
         self.bereft = bereft;
         if self.has_node.len() != self.names.len() {
             self.has_node = has_nodes(&self.names);
@@ -170,40 +171,37 @@ impl LeaseBook {
     /// This Node went.
     pub(super) fn node_went(&mut self, name: &NodeName) {
         self.lacked.remove(name);
-        if self.row(name).is_some() {
+        if self.row(name.as_str()).is_some() {
             self.bereft.insert(name.clone(), self.listed_at);
         }
         self.nodes_changed();
     }
 
-    fn row(&self, name: &NodeName) -> Option<usize> {
-        self.names.binary_search(name).ok()
+    fn row(&self, name: &str) -> Option<usize> {
+        self.names.binary_search_by(|known| known.as_str().cmp(name)).ok()
     }
 
     /// The lease of this node, as it was listed last.
     pub(super) fn renewal(&self, name: &NodeName) -> Option<Renewal> {
-        let listed = self.row(name).map(|row| self.shown[row].last);
+        let listed = self.row(name.as_str()).map(|row| self.shown[row].last);
         listed.or_else(|| self.lacked.get(name).map(|lease| lease.renewal))
     }
 
     /// The leases whose name is this one, or has it as its first label, or is the first label of it.
-    pub(super) fn called<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a NodeName> {
-        let prefix = format!("{name}.");
-        let from = self.names.partition_point(|known| known.as_str() < prefix.as_str());
-        let of_host = move |known: &&NodeName| known.as_str().starts_with(&prefix);
-        let longer = self.names[from..].iter().take_while(of_host.clone());
-        let label = name.split_once('.').map(|(label, _)| NodeName::from(label));
-        let short: Vec<NodeName> = std::iter::once(NodeName::from(name)).chain(label).collect();
-        let is_called = |known: &&NodeName| short.contains(known) || of_host(known);
-        let lacked: Vec<&NodeName> = self.lacked.keys().filter(is_called).collect();
-        let exact = short.iter().filter_map(|name| self.row(name).map(|row| &self.names[row]));
-        exact.collect::<Vec<_>>().into_iter().chain(longer).chain(lacked)
+    pub(super) fn called<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a NodeName> {
+        // Names that begin with this one stand together from where it stands itself, or would.
+        let begins = move |known: &&NodeName| known.as_str().starts_with(name);
+        let from = self.names.partition_point(|known| known.as_str() < name);
+        let listed = self.names[from..].iter().take_while(begins);
+        let short = host_name::first_label(name).and_then(|label| self.names.get(self.row(label)?));
+        let lacked = host_name::of_host(&self.lacked, name).map(|(name, _)| name);
+        listed.filter(|known| host_name::is_one_host(known.as_str(), name)).chain(short).chain(lacked)
     }
 
     /// For how long the lists have shown this lease unchanged. While no list comes, or none that has it, the controller cannot
     /// tell that its Node is silent.
     pub(super) fn age(&self, name: &NodeName) -> Option<Span> {
-        let listed = self.row(name).map(|row| self.listed_at.since(self.changed_at[row]));
+        let listed = self.row(name.as_str()).map(|row| self.listed_at.since(self.changed_at[row]));
         listed.or_else(|| self.lacked.get(name).map(Lacked::age))
     }
 

@@ -30,4 +30,5 @@ pub mod remembered;
 mod seen;
 pub mod sharing;
 pub mod source;
+pub mod taken_away;
 mod unread;

@@ -54,6 +54,8 @@ pub struct Seen {
     pub came_late: bool,
     /// Since it came into sight the nodes went unseen for longer than events live: it may have joined, served and been drained.
     pub may_have_served: bool,
+    /// For a part of its life nothing tells whether it joined and was drained: no process was looking, and events have expired.
+    pub is_unaccounted: bool,
     /// An earlier process left a ledger that does not name this instance: it was made while no process was looking.
     pub made_meanwhile: bool,
     /// Since when it has been in its present state.
@@ -150,6 +152,7 @@ impl Seen {
             born_kept: false,
             may_have_served: false,
             came_late: false,
+            is_unaccounted: false,
             made_meanwhile: false,
             state_since: now,
             silent_since: None,

@@ -18,6 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::model::host_name;
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::Instance;
@@ -101,19 +102,8 @@ impl<'a> Views<'a> {
     }
 
     /// The Nodes of this name, and those whose name it is the first label of, or that are called by its first label.
-    fn called(self, name: &str) -> impl Iterator<Item = &'a NodeName> {
-        let nodes = &self.cluster.nodes;
-        let exact = nodes.get_key_value(&NodeName::from(name)).map(|(name, _)| name);
-        let label = name.split_once('.').map(|(label, _)| NodeName::from(label));
-        let is_label = label.is_none();
-        let label = label.and_then(|label| nodes.get_key_value(&label)).map(|(name, _)| name);
-        let prefix = format!("{name}.");
-        let from = NodeName::from(prefix.as_str());
-        let longer = is_label.then(|| {
-            let all = nodes.range(from..).map(|(name, _)| name);
-            all.take_while(move |name| name.as_str().starts_with(&prefix))
-        });
-        exact.into_iter().chain(label).chain(longer.into_iter().flatten())
+    fn called(self, name: &'a str) -> impl Iterator<Item = &'a NodeName> {
+        host_name::of_host(&self.cluster.nodes, name).map(|(name, _)| name)
     }
 
     /// The instance that the Node is linked to by an identity has this name or address itself.

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::model::host_name::is_one_host;
 use crate::model::hosting::{GroupPhase, NoticeKind, OwnerGroup};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
@@ -131,7 +132,7 @@ pub(super) fn is_not_contested(context: &PlanContext<'_>, what: &dyn Display, se
         let address =
             |address: &&IpAddr| seen.instance.addresses.contains(address) && !own.is_some_and(by_own_word);
         let shares_address = node.node.addresses.iter().any(|it| address(&it));
-        let shares_name = names.iter().any(|wanted| is_called(name.as_str(), wanted))
+        let shares_name = names.iter().any(|wanted| is_one_host(name.as_str(), wanted))
             && own.is_none_or(|own| !own.instance.node_names().any(|known| names.contains(&known)));
         let shares = runs_here || (shares_address || shares_name || claimed.contains(&name)) && lives(name);
         ensure(!shares, 1, || format!("{what}: node {name} carries its identity"))?;
@@ -143,12 +144,6 @@ pub(super) fn is_not_contested(context: &PlanContext<'_>, what: &dyn Display, se
 pub(super) fn key_of(context: &PlanContext<'_>, seen: &Seen) -> Option<MachineKey> {
     let here = context.clouds.values().find(|view| view.instances.contains_key(&seen.instance.id));
     here.map(|view| MachineKey::Instance(view.name.clone(), seen.instance.id.clone()))
-}
-
-/// The two names are one, or one is the first label of the other.
-fn is_called(node: &str, name: &str) -> bool {
-    let label_of = |long: &str, short: &str| long.split_once('.').is_some_and(|(label, _)| label == short);
-    node == name || label_of(node, name) || label_of(name, node)
 }
 
 /// Neither was its Node removed on purpose, nor does its agent say that it is to go.

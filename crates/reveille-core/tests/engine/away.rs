@@ -164,7 +164,7 @@ fn steps_that_were_tried_count_when_the_machine_is_back() {
     let mut reboots = Vec::new();
     for how in EACH {
         let mut wanted = roster();
-        wanted.pools.get_mut(&"workers".into()).unwrap().repair.replace = Mode::Off;
+        wanted.pools.get_mut("workers").unwrap().repair.replace = Mode::Off;
         let mut field = Field::new(wanted).populate(10);
         field.run(Span::from_min(5));
         field.nodes.remove("i001");

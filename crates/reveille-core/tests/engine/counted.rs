@@ -224,7 +224,7 @@ fn machines_unmarked_at_once_leave_the_count_after_the_doubt() {
         ids.iter().for_each(|id| take_marks_off(&mut field, id));
         field.run(min(120));
         let context = field.state.context();
-        assert!(context.clouds[&CLOUD.into()].source.trust(field.now).is_given(), "the doubt is over");
+        assert!(context.clouds[CLOUD].source.trust(field.now).is_given(), "the doubt is over");
         let all = context.counts.all();
         assert_eq!((all.total(), all.unhealthy), (7, 0), "silent: {silent}: {all:?}");
     }

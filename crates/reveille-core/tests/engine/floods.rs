@@ -130,7 +130,7 @@ fn failed_reads_for_deleted_nodes_are_forgotten() {
         ids.push(id);
     }
     field.run(Span::from_s(40));
-    let view = &field.state.context().clouds[&super::fixture::CLOUD.into()];
+    let view = &field.state.context().clouds[super::fixture::CLOUD];
     let kept = ids.iter().filter(|id| view.failed_reads(&id.as_str().into()).is_some()).count();
     assert!(kept < 50, "{kept} of {} ids of Nodes that are gone are kept", ids.len());
 }

@@ -38,7 +38,7 @@ fn of_nodes(field: &Field) -> Trust {
 }
 
 fn of_cloud(field: &Field) -> Trust {
-    field.state.context().clouds[&CLOUD.into()].source.trust(field.now)
+    field.state.context().clouds[CLOUD].source.trust(field.now)
 }
 
 /// A list of nodes without these four, whatever the store holds.
@@ -254,8 +254,7 @@ fn machines_of_unreachable_cloud_count_against_restored_list() {
     let wanted = || {
         let mut wanted = roster();
         wanted.clouds = vec![CLOUD.into(), SECOND.into()];
-        let gate =
-            Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools[&"workers".into()].clone() };
+        let gate = Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools["workers"].clone() };
         wanted.pools.insert("gate".into(), gate);
         wanted
     };

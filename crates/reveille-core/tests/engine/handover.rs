@@ -127,7 +127,7 @@ fn machines_of_other_controller_get_boot_time_after_handover() {
 #[test]
 fn handover_waits_for_a_boot_when_joins_have_no_deadline() {
     let mut wanted = roster();
-    wanted.pools.get_mut(&"workers".into()).unwrap().deadlines.join_within = None;
+    wanted.pools.get_mut("workers").unwrap().deadlines.join_within = None;
     let mut field = Field::new(wanted).populate(10);
     let others = Pause { scope: PauseScope::OtherController, by: "other".into(), reason: "acts".into() };
     field.feed(Event::Command(Command::Pauses([others].into())));

@@ -60,6 +60,7 @@ mod steps;
 mod successors;
 mod traces;
 mod tries;
+mod unaccounted;
 mod unanswered;
 mod unconfirmed;
 mod unmade;

@@ -109,7 +109,7 @@ fn many_machines_unmarked_at_once_are_verified_and_released() {
 }
 
 fn sees_and_repairs(field: &mut Field) {
-    let doubt = field.state.context().clouds[&"os".into()].source.doubted().cloned();
+    let doubt = field.state.context().clouds["os"].source.doubted().cloned();
     assert_eq!(doubt, None);
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     field.run(Span::from_min(60));

@@ -24,7 +24,7 @@ const OFF: Repair = Repair {
 /// The usual pool, where everything may be done, and one that forbids it.
 fn with_quarantine(paused: bool) -> Roster {
     let mut wanted = roster();
-    let old = wanted.pools[&"workers".into()].clone();
+    let old = wanted.pools["workers"].clone();
     let repair = if paused { old.repair } else { OFF };
     let pool = Some(Mark::Tag("k8s-pool=quarantine".into()));
     let owned = Ownership { pool, ..old.owned.clone() };
@@ -67,7 +67,7 @@ fn what_pools_share_rests_while_a_pool_that_uses_it_is_paused() {
     for by_command in [false, true] {
         let mut wanted = roster();
         wanted.network.router = Some((CLOUD.into(), "r-1".into()));
-        wanted.pools.get_mut(&"workers".into()).unwrap().paused = !by_command;
+        wanted.pools.get_mut("workers").unwrap().paused = !by_command;
         let mut field = Field::new(wanted).populate(5);
         if by_command {
             let scope = PauseScope::Pool("workers".into());
@@ -108,7 +108,7 @@ fn pause_on_a_node_outlives_the_node() {
 fn machine_that_is_kept_by_its_node_is_kept_without_it() {
     let mut wanted = roster();
     let keep = Keep { within: Span::from_min(60 * 24), at_most: 2, failed: false };
-    wanted.pools.get_mut(&"workers".into()).unwrap().keep = Some(keep);
+    wanted.pools.get_mut("workers").unwrap().keep = Some(keep);
     let mut field = Field::new(wanted).populate(10);
     field.run(Span::from_min(5));
     let node = field.nodes.get_mut("i001").unwrap();

@@ -99,7 +99,7 @@ fn evidence_of_a_cloud_that_is_not_believed_is_read_when_it_is() {
     let out = field.unanswered.as_ref().unwrap().len();
     assert!(out < 50, "{out} reads are out, and the others wait");
     // No listing comes any more, and what was asked is not answered.
-    while field.state.context().clouds[&CLOUD.into()].source.trust(field.now).is_given() {
+    while field.state.context().clouds[CLOUD].source.trust(field.now).is_given() {
         field.now = field.now + Span::from_s(10);
         field.sync_nodes();
     }

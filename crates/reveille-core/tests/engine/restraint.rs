@@ -352,7 +352,7 @@ const SECOND: &str = "os-b";
 fn two_clouds(count: usize) -> (Field, CloudSnapshot) {
     let mut wanted = roster();
     wanted.clouds = vec![CLOUD.into(), SECOND.into()];
-    let gate = Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools[&"workers".into()].clone() };
+    let gate = Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools["workers"].clone() };
     wanted.pools.insert("gate".into(), gate);
     let mut field = Field::new(wanted).populate(10);
     for number in 0..8 {

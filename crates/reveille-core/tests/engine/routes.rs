@@ -364,7 +364,7 @@ fn route_to_vip_stays_when_only_machine_of_project_has_no_port() {
     let mut wanted = roster();
     wanted.network.router = Some((CLOUD.into(), "r-1".into()));
     wanted.clouds = vec![CLOUD.into(), SECOND.into()];
-    let gate = Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools[&"workers".into()].clone() };
+    let gate = Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools["workers"].clone() };
     wanted.pools.insert("gate".into(), gate);
     let mut field = Field::new(wanted).populate(5);
     let held = route("198.19.77.0/24", "10.8.9.50");

@@ -36,7 +36,7 @@ fn reads_of(field: &mut Field, id: &str, span: Span) -> usize {
 #[test]
 fn ghost_whose_reads_fail_is_asked_for_later_and_later() {
     let mut wanted = roster();
-    wanted.pools.get_mut(&"workers".into()).unwrap().repair.cleanup = Mode::Propose;
+    wanted.pools.get_mut("workers").unwrap().repair.cleanup = Mode::Propose;
     let mut field = Field::new(wanted).populate(10);
     field.run(Span::from_min(5));
     field.nodes.get_mut("i003").unwrap().ready = Ready::Unknown;

@@ -1,4 +1,4 @@
-//! What a sceptical reader found: each of these is red.
+//! Courses that a reader of the code found, each red before its mend.
 
 use std::sync::Arc;
 

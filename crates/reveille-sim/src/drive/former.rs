@@ -66,6 +66,7 @@ struct Own {
     store: Store,
     wake: Option<Time>,
     stepped_at: Time,
+    stepped_clock: Time,
     alive_at: Time,
     skew_ms: i64,
     run: Run,
@@ -83,6 +84,7 @@ impl Own {
         swap(&mut self.store, &mut drive.store);
         swap(&mut self.wake, &mut drive.wake);
         swap(&mut self.stepped_at, &mut drive.stepped_at);
+        swap(&mut self.stepped_clock, &mut drive.stepped_clock);
         swap(&mut self.alive_at, &mut drive.alive_at);
         swap(&mut self.skew_ms, &mut drive.skew_ms);
         swap(&mut self.run, &mut drive.run);
@@ -106,6 +108,7 @@ impl Drive {
             store: self.store.estranged(usurped.refused),
             wake: self.wake,
             stepped_at: self.stepped_at,
+            stepped_clock: self.stepped_clock,
             alive_at: self.alive_at,
             skew_ms: self.skew_ms,
             run: if usurped.how == Estranged::Sleeps { Run::Paused(half) } else { Run::Running },

@@ -51,8 +51,11 @@ pub struct Drive {
     /// When the engine wants to be woken, on its own clock.
     wake: Option<Time>,
     stepped_at: Time,
-    /// When that was by its own clock, as it keeps it for the next process. A clock that is set while no process runs does not
-    /// change what is kept (seed 5804561).
+    /// When that was by its own clock.
+    stepped_clock: Time,
+    /// The last of these times whose records are durable, with those of all steps before, as the process keeps it for the next
+    /// one: a heartbeat waits behind them in the queue of the disk. A clock that is set while no process runs does not change
+    /// what is kept (seed 5804561).
     alive_at: Time,
     tick: Span,
     mishaps: BTreeMap<(Time, u64), Mishap>,
@@ -162,6 +165,7 @@ impl Drive {
             store,
             wake: None,
             stepped_at: layout.start,
+            stepped_clock: layout.start,
             alive_at: layout.start,
             tick: if layout.news_only { TICK_NEWS_ONLY } else { TICK },
             mishaps: BTreeMap::new(),
@@ -392,7 +396,7 @@ impl Drive {
         }
         let effects = self.state.step(self.clock(), event);
         self.stepped_at = self.now;
-        self.alive_at = self.clock_of(self.now);
+        self.stepped_clock = self.clock_of(self.now);
         self.counts.steps += 1;
         self.digest.effects(&effects);
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.seen_effects) {
@@ -417,8 +421,15 @@ impl Drive {
                 return;
             }
         }
+        self.note_alive();
         if ended && self.crashes(CrashPoint::BeforeVerdict) {
             self.die();
+        }
+    }
+
+    fn note_alive(&mut self) {
+        if self.store.next_at().is_none() {
+            self.alive_at = self.stepped_clock;
         }
     }
 

@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn changed_line_is_read_and_wrong_line_is_refused_at_its_field() {
         let read = written(&layout(), &[changed("spec.pools[1].min", Some("2"))]);
-        assert_eq!(read.map(|read| read.map(|read| read.roster.pools[&"gpu".into()].min)), Ok(Ok(2)));
+        assert_eq!(read.map(|read| read.map(|read| read.roster.pools["gpu"].min)), Ok(Ok(2)));
         for (field, value, wrong) in [
             ("spec.limits.perHour", Some("-1"), "is negative"),
             ("spec.pools[0].owned", None, "\"owned\" is missing"),

@@ -283,7 +283,11 @@ impl World {
         for name in self.nodes_of(id) {
             let text = garbage.clone();
             let node = self.cluster.change(&name, |node| {
-                node.provider = Provider::Unread(text.clone());
+                // An API server lets no client change a provider ID that is set (kubernetes pkg/apis/core/validation,
+                // ValidateNodeUpdate). With it garbled, two Nodes of one machine could not be told of (seed 7210321).
+                if !matches!(node.provider, Provider::Instance(_)) {
+                    node.provider = Provider::Unread(text.clone());
+                }
                 node.kubelet = Some(text.clone());
                 // What is empty is read as if it were not there.
                 node.boot_id = None;

@@ -196,6 +196,8 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
         Safeguard::FreezeSettles => recovering(seed),
         Safeguard::JustReleased => released(seed),
         Safeguard::OutOfSight => hunted(include_str!("../seeds/5152006.txt")),
+        Safeguard::DrainsUnseen => hunted(include_str!("../seeds/7000148.txt")),
+        Safeguard::LivesAccounted => hunted(include_str!("../seeds/7202253.txt")),
         Safeguard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
         Safeguard::UnlistedDeletions => hunted(include_str!("../seeds/5701372.txt")),
         Safeguard::BelievedLeases => hunted(include_str!("../seeds/5809872.txt")),

@@ -185,8 +185,7 @@ fn a_listing_that_shrank_is_doubted_until_each_is_denied_by_id() {
     field.fault(lie);
     field.run(min(30));
     assert_eq!(field.calls(), [], "{}", field.tail());
-    let doubt =
-        field.0.state().context().clouds[&CLOUD.into()].source.doubted().map(|doubt| doubt.why.clone());
+    let doubt = field.0.state().context().clouds[CLOUD].source.doubted().map(|doubt| doubt.why.clone());
     assert!(doubt.is_some_and(|why| why.contains("went missing")), "{}", field.tail());
     field.run(min(12));
     field.ends_well();

@@ -144,7 +144,7 @@ impl Driver {
                 },
                 _ = pauses_due.tick() => self.pauses.read().map(command).into_iter().collect(),
                 _ = beat_due.tick() => {
-                    self.engine_host.beat((self.clock)());
+                    self.engine_host.beat();
                     Vec::new()
                 }
                 // Questions come before the inbox, so that an operator does not wait behind a flood of events during an
@@ -168,8 +168,7 @@ impl Driver {
             freezes.review(&self.engine_host.state().context(), (self.clock)());
         };
         self.wind_down().await;
-        let now = (self.clock)();
-        self.engine_host.beat(now);
+        self.engine_host.beat();
         let engine_host = self.engine_host;
         let state = engine_host.state().clone();
         let end = tokio::task::spawn_blocking(move || drop(engine_host.end()));

@@ -5,6 +5,7 @@
 
 mod burst;
 mod control_socket;
+mod heartbeat;
 mod listing;
 mod lock;
 mod log_lines;
@@ -399,7 +400,7 @@ async fn a_question_does_not_wait_behind_a_flood_of_events() {
     {}
     let (answer, answered) = oneshot::channel();
     let question: Question = Box::new(|state, _| {
-        let source = &state.context().clouds[&"os".into()].source;
+        let source = &state.context().clouds["os"].source;
         answer.send(source.failing().map_or(0, |failing| failing.times)).unwrap();
     });
     bench.asks.try_send(question).unwrap();

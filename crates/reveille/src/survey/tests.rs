@@ -85,7 +85,7 @@ fn a_proposal_reads_as_a_roster_that_only_looks() {
     let checked = read(&text, &origin).unwrap_or_else(|refusal| panic!("{refusal}\n{text}")).remove(0);
     let pools: Vec<&str> = checked.roster.pools.keys().map(|name| name.as_str()).collect();
     assert_eq!(pools, ["gpu", "workers"]);
-    let workers = &checked.roster.pools[&"workers".into()];
+    let workers = &checked.roster.pools["workers"];
     assert_eq!(workers.owned.cluster, Mark::Tag("k8s-cluster=prod".into()));
     assert_eq!(workers.owned.pool, Some(Mark::Tag("k8s-pool=workers".into())));
     assert_eq!(format!("{:?}", workers.groups), r#"[Name("k8s-nodes")]"#, "on three of four ports: needed");

@@ -23,7 +23,7 @@ use crate::diagnose::question::{JudgeContext, absent, finding};
 /// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
 const DELETING_NODE: &str = "DeletingNode";
 /// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).
-const CORDONED: &str = "NodeNotSchedulable";
+pub const CORDONED: &str = "NodeNotSchedulable";
 /// The kubelet's word for the end of a cordon.
 const UNCORDONED: &str = "NodeSchedulable";
 

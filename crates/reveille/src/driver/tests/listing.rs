@@ -101,7 +101,7 @@ async fn doubt_ends_by_a_full_listing_soon_after_its_cause() {
     let (state, listed) = ten_minutes(trouble, Span::from_min(4)).await;
     let full: Vec<u64> = listed.iter().filter(|(_, full)| *full).map(|(at, _)| *at).collect();
     assert!(full.iter().any(|at| (300..=420).contains(at)), "full listings began at {full:?} s");
-    let source = &state.context().clouds[&"os".into()].source;
+    let source = &state.context().clouds["os"].source;
     assert!(source.doubted().is_none(), "{listed:?}");
     assert!(listed.len() <= 25, "{} listings in ten minutes", listed.len());
 }
@@ -110,7 +110,7 @@ async fn doubt_ends_by_a_full_listing_soon_after_its_cause() {
 async fn lasting_doubt_does_not_flood_the_cloud() {
     let trouble = Trouble { torn: 0..10_000, ..Trouble::default() };
     let (state, listed) = ten_minutes(trouble, Span::from_min(10)).await;
-    let source = &state.context().clouds[&"os".into()].source;
+    let source = &state.context().clouds["os"].source;
     assert!(source.doubted().is_some());
     let full = listed.iter().filter(|(_, full)| *full).count();
     assert!((2..=8).contains(&full), "{full} full listings of {}", listed.len());
@@ -122,7 +122,7 @@ async fn wanted_full_listing_survives_a_failure() {
     // The full listing that was requested fails, and so do the next tries.
     let trouble = Trouble { torn: 0..60, fails: 31..60, ..Trouble::default() };
     let (state, listed) = ten_minutes(trouble, Span::from_min(10)).await;
-    assert!(state.context().clouds[&"os".into()].source.doubted().is_none(), "{listed:?}");
+    assert!(state.context().clouds["os"].source.doubted().is_none(), "{listed:?}");
     let after = listed.iter().find(|(at, _)| *at >= 60).unwrap();
     assert!(after.1 && after.0 < 120, "the first listing that succeeds is a full one");
 }

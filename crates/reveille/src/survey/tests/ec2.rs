@@ -114,7 +114,7 @@ fn account_gives_an_observing_roster_with_pools_by_group() {
         endpoint: None,
         cluster: "prod".to_owned(),
     };
-    assert_eq!(checked.clouds[&"aws".into()], at);
+    assert_eq!(checked.clouds["aws"], at);
     let owned: Vec<String> = checked
         .roster
         .pools
@@ -265,7 +265,7 @@ fn an_untagged_account_gives_comments_and_the_commands_that_tag() {
 fn node_without_provider_id_is_matched_by_private_dns_name() {
     let mut survey = account();
     let hostname = |survey: &mut Survey, number: &str| {
-        let instance = survey.inventory.instances.get_mut(&format!("i{number}").as_str().into()).unwrap();
+        let instance = survey.inventory.instances.get_mut(format!("i{number}").as_str()).unwrap();
         *instance =
             Arc::new(Instance { hostname: Some("ip-10-0-0-1.ec2.internal".into()), ..(**instance).clone() });
     };

@@ -99,7 +99,8 @@ impl<T: Serialize + DeserializeOwned> Ledger<T> {
             source,
         })?;
         let fence = store.open_for(holder).map_err(|error| refused("write the opening", error))?;
-        lock.sign(holder, fence).map_err(|source| refused("sign the file \"lock\"", source))?;
+        lock.sign(holder, fence, before.as_ref())
+            .map_err(|source| refused("sign the file \"lock\"", source))?;
         let last_alive_ms = before.map(|card| card.alive_ms);
         let ledger = Self { store, lock, lock_path, fence, records: PhantomData };
         Ok(Opened { ledger, records, fence, last_alive_ms, repairs })

@@ -103,9 +103,12 @@ impl Lock {
         Ok((lock, card))
     }
 
-    /// Writes the card of the new holder. The holder counts as alive from its start.
-    pub(crate) fn sign(&self, holder: &Holder, fence: Fence) -> io::Result<()> {
-        let card = Card { alive_ms: holder.started_ms, fence, holder: holder.clone() };
+    /// Writes the card of the new holder. When a holder was last alive stays what it was until the first heartbeat: a start that
+    /// ends before that (a mistake in a configuration, again and again) has looked at nothing, and a gap of hours would seem to
+    /// be one of a minute. Without a holder before, it is alive from its start.
+    pub(crate) fn sign(&self, holder: &Holder, fence: Fence, before: Option<&Card>) -> io::Result<()> {
+        let alive_ms = before.map_or(holder.started_ms, |card| card.alive_ms);
+        let card = Card { alive_ms, fence, holder: holder.clone() };
         let json = serde_json::to_string(&card)?;
         let narrow = format!("{{\"alive_ms\":{}", card.alive_ms);
         let rest = json.strip_prefix(&narrow).unwrap_or(&json);
@@ -187,7 +190,7 @@ mod tests {
         let path = directory.path().join("lock");
         let (lock, before) = Lock::take(&path).unwrap();
         assert_eq!(before, None);
-        lock.sign(&holder("first"), Fence(3)).unwrap();
+        lock.sign(&holder("first"), Fence(3), None).unwrap();
         for now_ms in [i64::MIN, 0, 2_000] {
             lock.beat(now_ms).unwrap();
             let card = Card { alive_ms: now_ms, fence: Fence(3), holder: holder("first") };
@@ -223,7 +226,7 @@ mod tests {
         std::fs::remove_dir(&path).unwrap();
         let (lock, _) = Lock::take(&path).unwrap();
         assert!(matches!(read_fence(state.path()), Err(FenceUnread::Unreadable { .. })), "not signed yet");
-        lock.sign(&holder("first"), Fence(3)).unwrap();
+        lock.sign(&holder("first"), Fence(3), None).unwrap();
         assert_eq!(read_fence(state.path()).unwrap(), Fence(3));
     }
 

@@ -345,3 +345,19 @@ proptest! {
         prop_assert!(all.starts_with(&opened.records));
     }
 }
+
+/// A start that ends before its first heartbeat has looked at nothing: the next one knows since when nothing was watched.
+#[test]
+fn start_without_heartbeat_was_not_alive() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = |now_ms: i64| {
+        let holder = Holder::this_process("run", now_ms);
+        Ledger::<String>::open(directory.path(), &holder, Config::STANDARD).unwrap()
+    };
+    let first = open(0);
+    first.ledger.heartbeat(7_000).unwrap();
+    drop(first);
+    for hours in [5, 6] {
+        assert_eq!(open(hours * 3_600_000).last_alive_ms, Some(7_000));
+    }
+}

@@ -86,6 +86,7 @@ impl State {
                 self.remember_joined(cloud);
                 if is_new {
                     self.give_back_unseen(cloud);
+                    self.doubt_lives(cloud, &change.touched);
                 }
                 self.after_cloud_change(cloud, change);
             }

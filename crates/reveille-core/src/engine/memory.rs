@@ -73,8 +73,20 @@ impl State {
     /// Its Node was lost with others, or went unwatched. Of a machine that is out of sight this is kept until it is back.
     pub(super) fn lose(&mut self, machine: MachineKey) {
         if !self.out_of_sight.lose(&machine) {
-            self.cluster.lost_together.insert(machine);
+            self.hold_lost(machine);
         }
+    }
+
+    /// Whether its Node was lost, or nothing tells whether it had one, is what is known of its joining.
+    fn hold_lost(&mut self, machine: MachineKey) {
+        let has_joined = match self.context().seen(&machine) {
+            Some((_, seen)) => seen.joined.is_some(),
+            None => self.out_of_sight.get_mut(&machine).is_none_or(|memory| memory.node.is_some()),
+        };
+        match has_joined {
+            true => self.cluster.lost_together.insert(machine),
+            false => self.cluster.lost_together.hold(machine),
+        };
     }
 
     /// The clouds that only the ledger knows, with how many machines it remembers there. A cloud that has another name in the
@@ -171,7 +183,9 @@ impl State {
 
     /// These were in sight again then.
     pub(super) fn return_at(&mut self, at: Time, machines: &[MachineKey]) {
-        self.cluster.lost_together.extend(self.out_of_sight.bring_back(machines));
+        for lost in self.out_of_sight.bring_back(machines) {
+            self.hold_lost(lost);
+        }
         for key in machines {
             let MachineKey::Instance(_, id) = key else { continue };
             self.pauses.note_return(id, at);

@@ -112,7 +112,7 @@ impl State {
     /// all that is known.
     pub(super) fn note_lost_with_others(&mut self, key: &IncidentKey) {
         let Some(machine) = self.whose_node_went(key) else { return };
-        let lost = self.cluster.lost_together.len();
+        let lost = self.cluster.lost_together.nodes();
         if lost <= self.roster.timing.may_lack(self.cluster.linked_nodes() + lost) {
             return;
         }

@@ -15,9 +15,10 @@ use crate::diagnose::hosting;
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
-use crate::model::node::{Node, Provider};
+use crate::model::instance::InstanceState;
+use crate::model::node::{Node, NodeEvent, Provider};
 use crate::model::signs::{self, Removal};
-use crate::model::time::ServiceTime;
+use crate::model::time::{ServiceTime, Time};
 use crate::observe::cloud::{Left, SERVED_WITHIN, Seen};
 use crate::observe::cluster::NodeSeen;
 use crate::observe::machine_signs::Signs;
@@ -159,7 +160,11 @@ impl State {
         if seen.left.is_some() {
             return false;
         }
-        let is_unaccounted = seen.is_unaccounted && seen.joined.is_none() && seen.nodes.is_empty();
+        // One in ERROR without a word of a guest is a build that failed: it never ran, and no Node will ever end a hold.
+        let is_unaccounted = seen.is_unaccounted
+            && seen.joined.is_none()
+            && seen.nodes.is_empty()
+            && !(seen.instance.state == InstanceState::Errored && seen.instance.addresses.is_empty());
         let Some(node) = seen.joined.clone().or_else(|| self.drained_unseen(seen)) else {
             if is_unaccounted && stands(Safeguard::LivesAccounted) {
                 match self.cluster.source.trust(self.now).is_given() {
@@ -208,22 +213,23 @@ impl State {
         }
         let was_watched = seen.is_known_since_birth() && !seen.came_late;
         let is_unwatched = !was_watched || self.was_unwatched_since(seen.known_since);
-        let is_its =
-            |name: &&NodeName| is_unwatched || !self.cluster.saw_go(name) && self.was_cordoned_as(seen, name);
-        let names = || seen.instance.node_names();
-        let taken = names().filter(|_| is_unwatched).find_map(|name| self.taken_away.called(name));
-        let mut told = names().flat_map(|name| self.cluster.told_of(name)).filter(is_its);
-        taken.or_else(|| told.find(|name| vanished::was_cordoned(&self.cluster, name))).cloned()
-    }
-
-    /// A kubelet said so first when this machine was in sight, of a time when it was minutes old: clocks of two services may be
-    /// minutes apart, and a namesake before it was cordoned shortly before it was made.
-    fn was_cordoned_as(&self, seen: &Seen, name: &NodeName) -> bool {
-        let stamp = |text: &Option<Arc<str>>| text.as_deref().and_then(ServiceTime::parse);
-        let Some((heard_at, event)) = self.cluster.last_heard(name, vanished::CORDONED) else { return false };
-        let dated = stamp(&event.stamped).zip(stamp(&seen.instance.created));
-        heard_at > seen.known_since
-            && dated.is_some_and(|(told, created)| told > created.later_by(SERVED_WITHIN))
+        let mut names = seen.instance.node_names().filter(|_| is_unwatched);
+        if let Some(taken) = names.find_map(|name| self.taken_away.called(name)) {
+            return Some(taken.clone());
+        }
+        let is_its = |name: &NodeName, heard_at: Time, event: &NodeEvent| {
+            let age = told_at_age(seen, event);
+            if is_unwatched {
+                // Who rolls a pool under the same names cordons and deletes the one before minutes before the new one is made.
+                return age.is_none_or(|age| age > -SERVED_WITHIN.ms);
+            }
+            // Clocks of two services may be minutes apart, and a namesake before it was cordoned shortly before it was made.
+            let is_old_enough = age.is_some_and(|age| age > SERVED_WITHIN.ms);
+            heard_at > seen.known_since && is_old_enough && !self.cluster.saw_go(name)
+        };
+        let told = vanished::cordons_told(&self.cluster, seen.instance.node_names());
+        let mut told = told.into_iter().filter(|(name, (at, event))| is_its(name, *at, event));
+        told.next().map(|(name, _)| name.clone())
     }
 
     /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has
@@ -315,4 +321,11 @@ fn belongs_to(node: &Node, id: &InstanceId) -> BelongsTo {
         _ if uuid.is_none() => BelongsTo::It,
         _ => BelongsTo::Unsaid,
     }
+}
+
+/// How old the machine was by its cloud when that was said by its writer's clock, in milliseconds. Less than zero: it was not
+/// made.
+fn told_at_age(seen: &Seen, event: &NodeEvent) -> Option<i64> {
+    let stamp = |text: &Option<Arc<str>>| text.as_deref().and_then(ServiceTime::parse);
+    Some(stamp(&event.stamped)?.since(stamp(&seen.instance.created)?))
 }

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use crate::diagnose::absence::vanished;
-use crate::model::id::{CloudName, InstanceId, NodeName};
+use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{FaultKind, MachineKey};
 use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::Seen;
@@ -42,8 +42,17 @@ pub(super) struct NodesSeen {
     told_from: Option<Time>,
     /// For longer than events live before this process no process saw the nodes.
     begins_after_long_gap: bool,
+    /// Pools of which the ledger knew a machine when this process began. Empty where it knew none.
+    pools_before: BTreeSet<PoolName>,
     /// Machines whose Node went in the sight of a process, and of which no incident says so.
     seen_to_go: BTreeSet<MachineKey>,
+}
+
+impl NodesSeen {
+    /// The roster has this pool since this process began, or no machine of it was known before.
+    fn is_new(&self, pool: &PoolName) -> bool {
+        !self.pools_before.is_empty() && !self.pools_before.contains(pool)
+    }
 }
 
 impl State {
@@ -53,6 +62,10 @@ impl State {
         // A ledger that knows its cluster was kept by a process that saw it.
         let was_watched = !self.out_of_sight.is_empty() || self.cluster.identity.expected().is_some();
         self.nodes_seen.told_from = was_watched.then(|| self.now - EVENTS_LIVE);
+        let of_machines = self.out_of_sight.all_mut().filter_map(|(_, memory)| memory.pool.clone());
+        let mut pools: BTreeSet<PoolName> = of_machines.collect();
+        pools.extend(self.incidents.open().values().filter_map(|case| case.incident.pool.clone()));
+        self.nodes_seen.pools_before = pools;
         self.nodes_seen.begins_after_long_gap = last_alive.is_none_or(|at| Self::was_long_gap(at, self.now));
         if self.out_of_sight.is_empty() {
             return;
@@ -146,11 +159,16 @@ impl State {
 
     /// Machines that come into sight now, of which no ledger tells, and that their cloud made before anything that we know of
     /// Nodes: a person may have drained them, tells of it have expired, and one that was kept so was rebooted (seeds 7202253 and
-    /// 7205545). At the first start of all that holds no machine: what does not work when a controller is installed is to be
-    /// repaired. One that an incident names was looked at by the process before, if no long gap lies between.
+    /// 7205545). There is no doubt at the first start of all, nor about a pool which the ledger does not know yet: what does not
+    /// work when a controller is installed is to be repaired. One that an incident names was looked at by the process before, if
+    /// no long gap lies between.
     pub(super) fn doubt_lives(&mut self, cloud: &CloudName, touched: &BTreeSet<InstanceId>) {
-        let Some(told_from) = self.nodes_seen.told_from else { return };
-        let told_for = self.now.since(told_from);
+        // While a long gap goes on, or before its end was noticed, events tell of the last hour alone.
+        let told_for = match self.is_long_unseen() {
+            true => Some(EVENTS_LIVE),
+            false => self.nodes_seen.told_from.map(|from| self.now.since(from)),
+        };
+        let Some(told_for) = told_for else { return };
         let (now, is_continued) = (self.now, !self.nodes_seen.begins_after_long_gap);
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         let horizon = view.listed_begun.map(|begun| begun.earlier_by(told_for));
@@ -158,7 +176,8 @@ impl State {
             let Some(seen) = view.instances.get_mut(id).filter(|seen| seen.first_seen == now) else {
                 continue;
             };
-            if seen.joined.is_some() || seen.left.is_some() || seen.is_known_since_birth() {
+            let was_watched = seen.is_known_since_birth() && !seen.came_late;
+            if seen.joined.is_some() || seen.left.is_some() || was_watched {
                 continue;
             }
             let created = seen.instance.created.as_deref().and_then(ServiceTime::parse);
@@ -166,7 +185,10 @@ impl State {
                 continue;
             }
             let machine = MachineKey::Instance(cloud.clone(), id.clone());
-            seen.is_unaccounted = !(is_continued && self.incidents.has_open(&machine));
+            let was_judged = is_continued && self.incidents.has_open(&machine);
+            let is_adopted = seen.pool().is_some_and(|pool| self.nodes_seen.is_new(pool));
+            seen.is_unaccounted = !was_judged && !is_adopted;
+            seen.may_have_served |= seen.is_unaccounted;
         }
     }
 
@@ -253,7 +275,7 @@ impl State {
 
     /// The same of a machine that is not known to have joined, and whose life before our sight nothing tells.
     pub(super) fn note_life_unknown(&mut self, key: &MachineKey) {
-        if self.cluster.lost_together.insert(key.clone()) {
+        if self.cluster.lost_together.hold(key.clone()) {
             self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
         }
     }

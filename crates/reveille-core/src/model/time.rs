@@ -114,6 +114,11 @@ impl ServiceTime {
         Self { s: self.s + span.ms.div_euclid(1000) }
     }
 
+    /// For how many milliseconds, to the second, that had been so on the same clock. Less than zero: it is later.
+    pub const fn since(self, then: Self) -> i64 {
+        (self.s - then.s) * 1000
+    }
+
     /// So much earlier on the same clock.
     #[must_use]
     pub const fn earlier_by(self, span: Span) -> Self {

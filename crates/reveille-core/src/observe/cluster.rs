@@ -26,6 +26,7 @@ use crate::safeguard::{Safeguard, stands};
 use super::identities::Identities;
 use super::identity::Identity;
 use super::leases::LeaseBook;
+use super::lost_nodes::LostNodes;
 use super::node_events::NodeEvents;
 use super::pack::{Growth, pack};
 use super::source::Source;
@@ -225,8 +226,8 @@ pub struct ClusterView {
     awaited: Awaited,
     by_name: ByName,
     pub(super) judgements: u64,
-    /// Machines whose Nodes went missing together, until they have a Node again.
-    pub lost_together: BTreeSet<MachineKey>,
+    /// Machines whose Nodes went missing together or unwatched, until they have a Node again.
+    pub lost_together: LostNodes,
 }
 
 /// What a list or event changed.
@@ -263,7 +264,7 @@ impl ClusterView {
             awaited: Awaited::default(),
             by_name: ByName::default(),
             judgements: 0,
-            lost_together: BTreeSet::new(),
+            lost_together: LostNodes::default(),
         }
     }
 
@@ -579,14 +580,9 @@ impl ClusterView {
         self.events.about(name, present.or_else(|| self.events.gone_uid(name)))
     }
 
-    /// The nodes of which something is remembered and that a machine of this name may stand as: of its name, or a qualified one.
-    pub fn told_of<'a>(&'a self, machine: &'a str) -> impl Iterator<Item = &'a NodeName> {
-        self.events.called(machine)
-    }
-
-    /// The last event of that reason about nodes of that name, and when it was heard first.
-    pub fn last_heard(&self, name: &NodeName, reason: &str) -> Option<(Time, &NodeEvent)> {
-        self.events.last_heard(name, reason)
+    /// Everything that is remembered, oldest first, and when each was heard first.
+    pub fn node_events(&self) -> impl Iterator<Item = (Time, &NodeEvent)> {
+        self.events.told()
     }
 
     /// The last node of that name went while this process watched. Of one that went before, or while no process ran, the events

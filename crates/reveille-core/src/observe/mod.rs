@@ -23,6 +23,7 @@ pub mod identity;
 pub mod join;
 mod jump;
 mod leases;
+pub mod lost_nodes;
 pub mod machine_signs;
 mod node_events;
 mod pack;

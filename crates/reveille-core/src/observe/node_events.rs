@@ -13,7 +13,6 @@
 
 use std::collections::VecDeque;
 
-use crate::model::host_name::is_one_host;
 use crate::model::id::{NodeName, NodeUid};
 use crate::model::node::NodeEvent;
 use crate::model::time::{Span, Time};
@@ -135,16 +134,9 @@ impl NodeEvents {
         }
     }
 
-    /// The names of Nodes that something was said of and that a machine of this name may have.
-    pub(super) fn called<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a NodeName> {
-        let names = self.told.iter().map(|told| &told.event.node);
-        names.filter(move |told| is_one_host(told.as_str(), name))
-    }
-
-    /// The last event of that reason about this name, and when it was heard first.
-    pub(super) fn last_heard(&self, name: &NodeName, reason: &str) -> Option<(Time, &NodeEvent)> {
-        let is_it = |told: &&Told| told.event.node == *name && &*told.event.reason == reason;
-        self.told.iter().rev().find(is_it).map(|told| (told.at, &told.event))
+    /// Everything that was said, oldest first, and when each was heard first.
+    pub(super) fn told(&self) -> impl Iterator<Item = (Time, &NodeEvent)> {
+        self.told.iter().map(|told| (told.at, &told.event))
     }
 
     /// Everything that was said of the present object of that name, or of the last one, oldest first. What names another uid

@@ -310,7 +310,7 @@ fn machine(
     worked_on(context, case, seen, repair_step, blockers);
     let lost = &context.cluster.lost_together;
     if matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine)) {
-        blockers.push(Blocker::LostTogether { machines: lost.len() });
+        blockers.push(Blocker::LostTogether { machines: lost_beside(context, seen) });
     }
     // The client that marked a left-over Node took its machine away, and may never come back for the Node.
     if repair_step != RepairStep::Cleanup {
@@ -322,6 +322,11 @@ fn machine(
         blockers.extend(just_released(context, case, cloud, seen));
         blockers.extend(annotations::looked_at_for(context, case, seen, repair_step).map(Blocker::Kept));
     }
+}
+
+/// Of how many Nodes a person has to know with this machine's: of one that is not known to have had a Node, of none besides.
+fn lost_beside(context: &PlanContext<'_>, seen: &Seen) -> usize {
+    if seen.joined.is_some() { context.cluster.lost_together.nodes() } else { 1 }
 }
 
 /// Where the lists of Nodes are old, the lease of a Node that no list shows is the only sign of its kubelet. It holds the machine
@@ -492,7 +497,7 @@ pub(crate) fn network(
         let is_lost =
             matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine));
         if is_lost && repair_step == RepairStep::SetGroups {
-            blockers.push(Blocker::LostTogether { machines: lost.len() });
+            blockers.push(Blocker::LostTogether { machines: lost_beside(context, seen) });
         }
     }
     let (used, limit) = (context.book.network_under_way(), context.roster.limits.network_at_once);

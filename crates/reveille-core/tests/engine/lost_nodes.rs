@@ -160,7 +160,7 @@ fn nodes_lost_together_are_held_after_restart_and_ended_doubt() {
         field.nodes.insert("i002".into(), seventh);
         field.run(min(5));
         assert_eq!(field.calls, [], "{how}");
-        let lost = field.state.context().cluster.lost_together.len();
+        let lost = field.state.context().cluster.lost_together.nodes();
         assert_eq!(lost, 6, "{how}");
         if how.starts_with("rotation") {
             field.records = field.state.checkpoint();
@@ -195,7 +195,12 @@ fn nodes_deleted_by_watch_during_doubt_join_the_mass_loss() {
             }
             field.run_until(min(240), |field| !field.calls.is_empty());
             if !field.calls.is_empty() {
-                touched.push((told, after, made(&field), field.state.context().cluster.lost_together.len()));
+                touched.push((
+                    told,
+                    after,
+                    made(&field),
+                    field.state.context().cluster.lost_together.nodes(),
+                ));
             }
         }
     }

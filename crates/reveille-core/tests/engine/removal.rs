@@ -356,7 +356,7 @@ fn machine_lost_with_others_is_left_alone_after_etcd_restore() {
         let ids = ["i001", "i002", "i003", "i004"];
         let backup: Vec<_> = ids.iter().map(|id| field.nodes.remove(*id).unwrap()).collect();
         field.run(min(20));
-        assert_eq!(field.state.context().cluster.lost_together.len(), 4);
+        assert_eq!(field.state.context().cluster.lost_together.nodes(), 4);
         if restarts {
             field = field.restarted(without_rejoin());
         }

@@ -1,12 +1,14 @@
 //! Machines of which nothing tells whether they joined and were drained before they came into sight: events have expired, or a
 //! kubelet that hung said nothing, or the list of nodes was an old one.
 
-use reveille_core::event::{ClusterFact, Event};
+use reveille_core::event::{CloudFact, ClusterFact, Event};
 use reveille_core::model::id::NodeName;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Fault, InstanceState, Mark};
 use reveille_core::model::node::{NodeEvent, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
-use super::fixture::{Field, node, roster, stamp};
+use super::fixture::{CLOUD, Field, node, roster, stamp};
 use super::steps::{made, min, next};
 
 /// A machine that no Node stands for, made then, with its marks or without.
@@ -147,4 +149,171 @@ fn cordon_told_while_the_list_was_old_holds_the_machine() {
         touched.push((told_after_min, !made(&field).is_empty()));
     }
     assert_eq!(touched, [(12, false), (3, true)]);
+}
+
+/// Nothing reaches the process for so long, or it sleeps.
+fn cut_off(field: &mut Field, span: Span, asleep: bool) {
+    let end = field.now + span;
+    while !asleep && field.now < end {
+        field.now = field.now + Span::from_s(10);
+        field.feed(Event::Tick);
+    }
+    field.now = end;
+}
+
+/// The process lives, and sees nothing for hours, in which a machine is made, joins and is drained. By the cloud's clock it was
+/// made after the last listing: it was rebooted, power-cycled and deleted as one that was seen being born.
+#[test]
+fn machine_made_while_we_were_cut_off_is_held() {
+    let mut found = Vec::new();
+    for asleep in [false, true] {
+        for cloud_first in [false, true] {
+            for restarts in [false, true] {
+                let mut field = Field::new(roster()).populate(10);
+                field.run(min(20));
+                cut_off(&mut field, min(5 * 60), asleep);
+                let made_at = field.now - min(3 * 60);
+                unknown_machine(&mut field, made_at);
+                field.now = field.now + Span::from_s(1);
+                if cloud_first {
+                    field.list_cloud();
+                }
+                field.sync_nodes();
+                field.run(min(2));
+                if restarts {
+                    let last = field.now;
+                    field.now = field.now + Span::from_s(20);
+                    field = next(field, roster(), last);
+                }
+                field.run(min(6 * 60));
+                found.push((asleep, cloud_first, restarts, is_held(&field), made(&field)));
+            }
+        }
+    }
+    assert!(found.iter().all(|(.., held, made)| *held && made.is_empty()), "{found:#?}");
+}
+
+/// The same, where the machine is younger than events live: they would tell.
+#[test]
+fn machine_that_events_would_tell_of_is_repaired_after_a_gap() {
+    let mut held = Vec::new();
+    for age_min in [30, 68] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        cut_off(&mut field, min(70), false);
+        let made_at = field.now - min(age_min);
+        unknown_machine(&mut field, made_at);
+        field.run(min(6 * 60));
+        held.push((age_min, is_held(&field), made(&field).is_empty()));
+    }
+    assert_eq!(held, [(30, false, false), (68, true, true)]);
+}
+
+/// The first listing after a gap lacks a machine that an incident names, and it is read by its id.
+#[test]
+fn machine_read_by_id_after_a_gap_is_held() {
+    let mut field = Field::new(roster()).populate(10);
+    field.now = field.now + min(24 * 60);
+    unknown_machine(&mut field, Time::from_ms(0));
+    field.run_until(min(60), |field| field.case("new", FaultKind::NeverJoined).is_some());
+    let (last, before) = (field.now, made(&field));
+    field.now = field.now + min(5 * 60);
+    let mut field = next(field, roster(), last);
+    field.now = field.now + Span::from_s(10);
+    let mut snapshot = field.snapshot();
+    snapshot.instances.retain(|it| it.id.as_str() != "new");
+    field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
+    field.sync_nodes();
+    field.run(min(6 * 60));
+    assert!(is_held(&field) && made(&field) == before, "{:?}", made(&field));
+}
+
+/// Builds that failed while no process ran have no address: none of them ever ran, and none is held.
+#[test]
+fn failed_build_of_a_gap_is_deleted() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    let last = field.now;
+    field.now = field.now + min(5 * 60);
+    let made_at = field.now - min(120);
+    unknown_machine(&mut field, made_at);
+    field.ports.remove("new");
+    let its = field.instances.get_mut("new").unwrap();
+    (its.state, its.addresses) = (InstanceState::Errored, Box::new([]));
+    its.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
+    let mut field = next(field, roster(), last);
+    field.run(min(6 * 60));
+    assert_eq!(made(&field), ["delete instance new"]);
+}
+
+/// Machines that are held without a Node are no lost Nodes: one Node that is deleted by mistake an hour later is no fourth.
+#[test]
+fn held_machines_without_node_are_no_mass_loss() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    let last = field.now;
+    field.now = field.now + min(5 * 60);
+    let made_at = field.now - min(120);
+    for id in ["new0", "new1", "new2"] {
+        field.add_machine(id, false);
+        field.instances.get_mut(id).unwrap().created = Some(stamp(made_at));
+    }
+    let mut field = next(field, roster(), last);
+    field.run(min(60));
+    assert_eq!(field.state.context().cluster.lost_together.iter().count(), 3);
+    field.nodes.remove("i004");
+    field.run(min(4 * 60));
+    assert!(made(&field).iter().any(|call| call.contains("i004")), "{:?}", made(&field));
+}
+
+/// A pool is put into the roster of a controller that runs for long, because its machines do not join.
+#[test]
+fn machine_of_a_pool_that_is_new_is_repaired() {
+    let mut field = Field::new(roster()).populate(10);
+    field.now = field.now + min(24 * 60);
+    unknown_machine(&mut field, Time::from_ms(0));
+    let marks = [Mark::Tag("k8s-cluster=edge".into()), Mark::Tag("k8s-pool=gpu".into())];
+    field.instances.get_mut("new").unwrap().marks = std::sync::Arc::new(marks.into());
+    field.run(min(60));
+    let mut after = roster();
+    let mut pool = after.pools.values().next().unwrap().clone();
+    pool.name = "gpu".into();
+    (pool.owned.cluster, pool.owned.pool) =
+        (Mark::Tag("k8s-cluster=edge".into()), Some(Mark::Tag("k8s-pool=gpu".into())));
+    after.pools.insert(pool.name.clone(), pool);
+    let last = field.now;
+    field.now = field.now + Span::from_s(30);
+    let mut field = next(field, after, last);
+    let end = field.now + min(6 * 60);
+    while field.now < end {
+        field.now = field.now + Span::from_s(10);
+        // The fixture lists what carries the marks of the first pool.
+        let mut snapshot = field.snapshot();
+        let new = std::sync::Arc::new(field.instances["new"].clone());
+        snapshot.instances.retain(|it| it.id != new.id);
+        snapshot.instances.push(new);
+        snapshot.instances.sort_by(|one, other| one.id.cmp(&other.id));
+        field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
+        field.sync_nodes();
+        field.list_leases();
+        field.feed(Event::Cluster(ClusterFact::Alive));
+    }
+    assert!(!is_held(&field) && !made(&field).is_empty());
+}
+
+/// A pool is rolled under the same names: the machine before was cordoned ten minutes before the new one was made, and the API
+/// server is silent for a minute then. What was said of the first one holds up no repair of the second.
+#[test]
+fn cordon_of_a_namesake_before_it_holds_no_newborn() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    let told_at = field.now;
+    cordon_is_told(&mut field, told_at);
+    field.run(min(12));
+    let made_at = field.now;
+    unknown_machine(&mut field, made_at);
+    field.run(min(1));
+    cut_off(&mut field, Span::from_s(60), false);
+    field.run(min(24 * 60));
+    assert!(!made(&field).is_empty());
 }

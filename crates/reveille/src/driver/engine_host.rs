@@ -56,6 +56,7 @@ pub(crate) struct EngineHost {
     violations: Vec<Violation>,
     logged: LoggedRecords,
     stopping: bool,
+    has_stepped: bool,
 }
 
 /// Records that were logged and then refused by the ledger, in the order in which the engine offers them again. While a
@@ -92,6 +93,7 @@ impl EngineHost {
             violations: Vec::new(),
             logged: LoggedRecords::default(),
             stopping: false,
+            has_stepped: false,
         }
     }
 
@@ -139,9 +141,11 @@ impl EngineHost {
     /// The heartbeat says until when the next process can trust the ledger: it carries the time of the engine's last step, and
     /// waits behind the records of that step. After a sleep of hours the timer of the heartbeat comes first, and with the time
     /// of then a process that died a second later left no trace of the sleep (seed 7204078). An engine that nothing is told
-    /// ticks every ten seconds.
+    /// ticks every ten seconds. Before its first step it has seen nothing, and there is no heartbeat.
     pub(crate) fn beat(&mut self) {
-        self.ledger_writer.beat(self.state.context().now);
+        if self.has_stepped {
+            self.ledger_writer.beat(self.state.context().now);
+        }
         if let Err(violation) = invariants::check_state(&self.state) {
             self.complain(&violation);
         }
@@ -170,6 +174,7 @@ impl EngineHost {
         while let Some(event) = events.pop_front() {
             let event = self.redact.event(event);
             let effects = self.state.step(now, event.clone());
+            self.has_stepped = true;
             if let Some(recorder) = &mut self.recorder {
                 recorder.step(now, &event, &effects);
             }

@@ -8,12 +8,15 @@
 //! That the Node is missing, and that it was this machine's, `absence` has found before. A removal that a sign announced is
 //! judged by `service`.
 
+use std::collections::BTreeMap;
+
 use crate::model::cause::Cause;
 use crate::model::evidence::{NodeFact, Source, quoted};
+use crate::model::host_name::is_one_host;
 use crate::model::id::{NodeName, NodeUid};
 use crate::model::incident::{Confidence, FaultKind};
 use crate::model::node::NodeEvent;
-use crate::model::time::Span;
+use crate::model::time::{Span, Time};
 use crate::observe::cluster::ClusterView;
 
 use crate::diagnose::machine_state::MachineState;
@@ -23,7 +26,7 @@ use crate::diagnose::question::{JudgeContext, absent, finding};
 /// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
 const DELETING_NODE: &str = "DeletingNode";
 /// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).
-pub const CORDONED: &str = "NodeNotSchedulable";
+const CORDONED: &str = "NodeNotSchedulable";
 /// The kubelet's word for the end of a cordon.
 const UNCORDONED: &str = "NodeSchedulable";
 
@@ -77,6 +80,24 @@ fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
 pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
     let told = cluster.events_about(name).map(|event| &*event.reason);
     told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last() == Some(CORDONED)
+}
+
+/// Of which Nodes that machines of these names may have a kubelet last said that they were cordoned, when that was heard, and
+/// what it said.
+pub fn cordons_told<'a>(
+    cluster: &'a ClusterView,
+    names: impl Iterator<Item = &'a str>,
+) -> BTreeMap<&'a NodeName, (Time, &'a NodeEvent)> {
+    let names: Vec<&str> = names.collect();
+    let is_its = |node: &NodeName| names.iter().any(|name| is_one_host(node.as_str(), name));
+    let mut last = BTreeMap::new();
+    for (at, event) in cluster.node_events() {
+        if matches!(&*event.reason, CORDONED | UNCORDONED) && is_its(&event.node) {
+            last.insert(&event.node, (at, event));
+        }
+    }
+    last.retain(|_, (_, event)| &*event.reason == CORDONED);
+    last
 }
 
 #[cfg(test)]

@@ -113,8 +113,8 @@ impl fmt::Display for Blocker {
             }
             Self::Contested => f.write_str("two machines or Nodes have the same identity"),
             Self::LostTogether { machines: 1 } => f.write_str(
-                "its Node disappeared with others, or while Reveille could not watch, and may have been drained. \
-                 Restart its kubelet, or delete the machine",
+                "its Node, if it had one, disappeared with others, or while Reveille could not watch, and may have \
+                 been drained. Restart its kubelet, or delete the machine",
             ),
             Self::LostTogether { machines } => write!(
                 f,

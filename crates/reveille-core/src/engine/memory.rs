@@ -81,7 +81,7 @@ impl State {
     fn hold_lost(&mut self, machine: MachineKey) {
         let has_joined = match self.context().seen(&machine) {
             Some((_, seen)) => seen.joined.is_some(),
-            None => self.out_of_sight.get_mut(&machine).is_none_or(|memory| memory.node.is_some()),
+            None => self.out_of_sight.get_mut(&machine).is_some_and(|memory| memory.node.is_some()),
         };
         match has_joined {
             true => self.cluster.lost_together.insert(machine),

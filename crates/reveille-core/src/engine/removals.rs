@@ -218,13 +218,12 @@ impl State {
             return Some(taken.clone());
         }
         let is_its = |name: &NodeName, heard_at: Time, event: &NodeEvent| {
-            let age = told_at_age(seen, event);
             if is_unwatched {
-                // Who rolls a pool under the same names cordons and deletes the one before minutes before the new one is made.
-                return age.is_none_or(|age| age > -SERVED_WITHIN.ms);
+                // Who rolls a pool under the same names cordons the one before, and we saw then how the new one was made.
+                return !was_watched || heard_at >= seen.known_since;
             }
             // Clocks of two services may be minutes apart, and a namesake before it was cordoned shortly before it was made.
-            let is_old_enough = age.is_some_and(|age| age > SERVED_WITHIN.ms);
+            let is_old_enough = told_at_age(seen, event).is_some_and(|age| age > SERVED_WITHIN.ms);
             heard_at > seen.known_since && is_old_enough && !self.cluster.saw_go(name)
         };
         let told = vanished::cordons_told(&self.cluster, seen.instance.node_names());

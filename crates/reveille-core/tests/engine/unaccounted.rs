@@ -249,21 +249,30 @@ fn failed_build_of_a_gap_is_deleted() {
 /// Machines that are held without a Node are no lost Nodes: one Node that is deleted by mistake an hour later is no fourth.
 #[test]
 fn held_machines_without_node_are_no_mass_loss() {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    let last = field.now;
-    field.now = field.now + min(5 * 60);
-    let made_at = field.now - min(120);
-    for id in ["new0", "new1", "new2"] {
-        field.add_machine(id, false);
-        field.instances.get_mut(id).unwrap().created = Some(stamp(made_at));
+    for restarts in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        let last = field.now;
+        field.now = field.now + min(5 * 60);
+        let made_at = field.now - min(120);
+        for id in ["new0", "new1", "new2"] {
+            field.add_machine(id, false);
+            field.instances.get_mut(id).unwrap().created = Some(stamp(made_at));
+        }
+        let mut field = next(field, roster(), last);
+        field.run(min(60));
+        if restarts {
+            let last = field.now;
+            field.now = field.now + Span::from_s(30);
+            field = next(field, roster(), last);
+            field.run(min(5));
+        }
+        let lost = &field.state.context().cluster.lost_together;
+        assert_eq!((lost.iter().count(), lost.nodes()), (3, 0), "restarts: {restarts}");
+        field.nodes.remove("i004");
+        field.run(min(4 * 60));
+        assert!(made(&field).iter().any(|call| call.contains("i004")), "{restarts}: {:?}", made(&field));
     }
-    let mut field = next(field, roster(), last);
-    field.run(min(60));
-    assert_eq!(field.state.context().cluster.lost_together.iter().count(), 3);
-    field.nodes.remove("i004");
-    field.run(min(4 * 60));
-    assert!(made(&field).iter().any(|call| call.contains("i004")), "{:?}", made(&field));
 }
 
 /// A pool is put into the roster of a controller that runs for long, because its machines do not join.

@@ -156,7 +156,13 @@ impl EngineHost {
 
     /// Processes one input. The caller carries out the returned effects; the records are already on their way.
     pub(crate) fn take(&mut self, now: Time, input: Input) -> Vec<Effect> {
-        self.take_watched(now, input, &mut |_, _, _| {})
+        let is_first = !self.has_stepped;
+        let effects = self.take_watched(now, input, &mut |_, _, _| {});
+        // Behind the records of the first step, and before the timer comes round: `status` asks whether a controller runs.
+        if is_first && self.has_stepped {
+            self.ledger_writer.beat(self.state.context().now);
+        }
+        effects
     }
 
     /// The same, with an observer that runs after each step, before its effects go anywhere.

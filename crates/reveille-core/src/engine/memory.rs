@@ -138,7 +138,7 @@ impl State {
                 seen.of_pool = seen.of_pool.take().or(memory.pool);
                 seen.born_in_sight = memory.born.is_some();
                 (seen.born_kept, seen.may_have_served) = (seen.born_in_sight, seen.born_in_sight && in_a_gap);
-                seen.is_unaccounted = seen.may_have_served && seen.joined.is_none();
+                seen.is_unaccounted = seen.may_have_served;
                 seen.known_since = memory.born.unwrap_or(seen.known_since);
                 seen.signs = memory.signs;
             }

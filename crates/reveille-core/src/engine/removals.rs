@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  a Node goes ─▶ stood_for: its machine ─▶ removal_of: a sign on it ─▶ note_left: view and ledger
+//!    └─ no machine is known to be its, and it names no instance ─▶ taken_away: by its name
 //!  a sign on a Node that is there ─▶ note_signs: the ledger ─▶ the Node is gone after a restart ─▶ note_removed_unseen
 //! ```
 //!
@@ -160,22 +161,13 @@ impl State {
         if seen.left.is_some() {
             return false;
         }
-        // One in ERROR without a word of a guest is a build that failed: it never ran, and no Node will ever end a hold.
-        let is_unaccounted = seen.is_unaccounted
-            && seen.joined.is_none()
-            && seen.nodes.is_empty()
-            && !(seen.instance.state == InstanceState::Errored && seen.instance.addresses.is_empty());
-        let Some(node) = seen.joined.clone().or_else(|| self.drained_unseen(seen)) else {
-            if is_unaccounted && stands(Safeguard::LivesAccounted) {
-                match self.cluster.source.trust(self.now).is_given() {
-                    true => self.note_life_unknown(key),
-                    false => _ = self.unsure.insert(key.clone()),
-                }
-            }
-            return false;
-        };
+        let node = seen.joined.clone().or_else(|| self.drained_unseen(seen));
         // Of most that are absent the Node is there, and the words of events need not be looked through.
-        if self.cluster.nodes.contains_key(&node) {
+        let goes_on = match &node {
+            Some(node) => !self.cluster.nodes.contains_key(node),
+            None => is_life_unknown(seen),
+        };
+        if !goes_on {
             return false;
         }
         // Of one in ERROR this is asked before the first list of nodes, which may show it.
@@ -183,6 +175,10 @@ impl State {
             self.unsure.insert(key.clone());
             return false;
         }
+        let Some(node) = node else {
+            self.note_life_unknown(key);
+            return false;
+        };
         // An event does not cancel the sign in the ledger: any client with the right to write events can say that a Node
         // was uncordoned.
         let Some(sign) = seen.signs.removal.clone().or_else(|| self.sign_unseen(&node)) else {
@@ -211,7 +207,7 @@ impl State {
         if !seen.nodes.is_empty() || !stands(Safeguard::DrainsUnseen) {
             return None;
         }
-        let was_watched = seen.is_known_since_birth() && !seen.came_late;
+        let was_watched = seen.was_watched_from_birth();
         let is_unwatched = !was_watched || self.was_unwatched_since(seen.known_since);
         let mut names = seen.instance.node_names().filter(|_| is_unwatched);
         if let Some(taken) = names.find_map(|name| self.taken_away.called(name)) {
@@ -287,6 +283,13 @@ impl State {
             }
         }
     }
+}
+
+/// Nothing tells whether it ever had a Node. One in ERROR without an address is a build that failed: it never ran, and no Node
+/// would ever end a hold.
+fn is_life_unknown(seen: &Seen) -> bool {
+    let never_ran = seen.instance.state == InstanceState::Errored && seen.instance.addresses.is_empty();
+    seen.is_unaccounted && seen.nodes.is_empty() && !never_ran && stands(Safeguard::LivesAccounted)
 }
 
 /// It was set apart from its pool. A person takes the pool's mark off to save a machine, or lets its group put it into standby,

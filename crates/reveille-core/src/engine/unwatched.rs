@@ -4,6 +4,7 @@
 //!  a list, or a watch that proves for a while that it is current ─▶ seen complete
 //!  no process, a sleep, no API server, another cluster ───────────▶ a gap, in the ledger too ─▶ a Node turns out to be gone
 //!     ─▶ the gap was longer than events live: unwatched ─▶ note_went_unwatched: told, and held
+//!  a machine comes into sight that was made before anything that is known of Nodes ─▶ doubt_lives ─▶ note_life_unknown
 //! ```
 //!
 //! Gaps add up: two processes that reached no API server are one gap with the times before, between and after them.
@@ -62,10 +63,10 @@ impl State {
         // A ledger that knows its cluster was kept by a process that saw it.
         let was_watched = !self.out_of_sight.is_empty() || self.cluster.identity.expected().is_some();
         self.nodes_seen.told_from = was_watched.then(|| self.now - EVENTS_LIVE);
-        let of_machines = self.out_of_sight.all_mut().filter_map(|(_, memory)| memory.pool.clone());
-        let mut pools: BTreeSet<PoolName> = of_machines.collect();
-        pools.extend(self.incidents.open().values().filter_map(|case| case.incident.pool.clone()));
-        self.nodes_seen.pools_before = pools;
+        let of_machines = self.out_of_sight.unseen().iter().chain(self.out_of_sight.departed());
+        let of_machines = of_machines.filter_map(|(_, memory)| memory.pool.as_ref());
+        let of_incidents = self.incidents.open().values().filter_map(|case| case.incident.pool.as_ref());
+        self.nodes_seen.pools_before = of_machines.chain(of_incidents).cloned().collect();
         self.nodes_seen.begins_after_long_gap = last_alive.is_none_or(|at| Self::was_long_gap(at, self.now));
         if self.out_of_sight.is_empty() {
             return;
@@ -151,9 +152,9 @@ impl State {
 
     fn doubt_births_of(&mut self, is_old: impl Fn(&Seen) -> bool) {
         for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
-            let is_doubted = seen.joined.is_none() && is_old(seen);
-            seen.may_have_served |= is_doubted;
-            seen.is_unaccounted |= is_doubted;
+            if seen.joined.is_none() && is_old(seen) {
+                seen.doubt_life();
+            }
         }
     }
 
@@ -176,8 +177,7 @@ impl State {
             let Some(seen) = view.instances.get_mut(id).filter(|seen| seen.first_seen == now) else {
                 continue;
             };
-            let was_watched = seen.is_known_since_birth() && !seen.came_late;
-            if seen.joined.is_some() || seen.left.is_some() || was_watched {
+            if seen.joined.is_some() || seen.left.is_some() || seen.was_watched_from_birth() {
                 continue;
             }
             let created = seen.instance.created.as_deref().and_then(ServiceTime::parse);
@@ -187,8 +187,9 @@ impl State {
             let machine = MachineKey::Instance(cloud.clone(), id.clone());
             let was_judged = is_continued && self.incidents.has_open(&machine);
             let is_adopted = seen.pool().is_some_and(|pool| self.nodes_seen.is_new(pool));
-            seen.is_unaccounted = !was_judged && !is_adopted;
-            seen.may_have_served |= seen.is_unaccounted;
+            if !was_judged && !is_adopted {
+                seen.doubt_life();
+            }
         }
     }
 

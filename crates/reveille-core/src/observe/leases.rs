@@ -189,13 +189,16 @@ impl LeaseBook {
 
     /// The leases whose name is this one, or has it as its first label, or is the first label of it.
     pub(super) fn called<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a NodeName> {
-        // Names that begin with this one stand together from where it stands itself, or would.
-        let begins = move |known: &&NodeName| known.as_str().starts_with(name);
-        let from = self.names.partition_point(|known| known.as_str() < name);
-        let listed = self.names[from..].iter().take_while(begins);
-        let short = host_name::first_label(name).and_then(|label| self.names.get(self.row(label)?));
+        let exact = self.row(name);
+        let label = host_name::first_label(name).and_then(|label| self.row(label));
+        let known = exact.into_iter().chain(label).map(|row| &self.names[row]);
+        // Whatever begins with the name and a dot stands together: `node-1` is asked for, and `node-10` to `node-19` are not.
+        let prefix = format!("{name}.");
+        let from = self.names.partition_point(|known| known.as_str() < prefix.as_str());
+        let longer = self.names[from..].iter().take_while(move |known| known.as_str().starts_with(&prefix));
+        let longer = longer.filter(|known| host_name::is_one_host(known.as_str(), name));
         let lacked = host_name::of_host(&self.lacked, name).map(|(name, _)| name);
-        listed.filter(|known| host_name::is_one_host(known.as_str(), name)).chain(short).chain(lacked)
+        known.chain(longer).chain(lacked)
     }
 
     /// For how long the lists have shown this lease unchanged. While no list comes, or none that has it, the controller cannot

@@ -195,6 +195,16 @@ impl Seen {
         self.born_in_sight && !self.may_have_served
     }
 
+    /// The same, and its cloud was listed all the time: it was in sight from its birth on.
+    pub const fn was_watched_from_birth(&self) -> bool {
+        self.is_known_since_birth() && !self.came_late
+    }
+
+    /// Nothing tells of a part of its life, in which it may have served.
+    pub(crate) const fn doubt_life(&mut self) {
+        (self.may_have_served, self.is_unaccounted) = (true, true);
+    }
+
     /// Since when it has been watched, where it has not been Ready in all its life.
     pub fn joins_since(&self) -> Option<Time> {
         (self.is_known_since_birth() && !self.was_ready).then_some(self.known_since)

@@ -17,6 +17,15 @@ fn unknown_machine(field: &mut Field, made_at: Time) {
     field.instances.get_mut("new").unwrap().created = Some(stamp(made_at));
 }
 
+/// For five hours no process runs. The fleet as it is at their end, and when the last process was alive.
+fn five_hours_without_us() -> (Field, Time) {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    let last = field.now;
+    field.now = field.now + min(5 * 60);
+    (field, last)
+}
+
 fn cordon_is_told(field: &mut Field, at: Time) {
     let event = NodeEvent {
         node: NodeName::from("node-new"),
@@ -41,10 +50,7 @@ fn is_held(field: &Field) -> bool {
 fn machine_made_before_events_tell_is_held() {
     let mut found = Vec::new();
     for (age_min, restarts) in [(30, false), (90, false), (90, true)] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(min(20));
-        let last = field.now;
-        field.now = field.now + min(5 * 60);
+        let (mut field, last) = five_hours_without_us();
         let made_at = field.now - min(age_min);
         unknown_machine(&mut field, made_at);
         let mut field = next(field, roster(), last);
@@ -93,10 +99,7 @@ fn machine_older_than_the_first_process_is_repaired() {
 /// A machine that is held so has a Node: that is over.
 #[test]
 fn held_machine_is_repaired_once_it_had_a_node() {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    let last = field.now;
-    field.now = field.now + min(5 * 60);
+    let (mut field, last) = five_hours_without_us();
     let made_at = field.now - min(90);
     unknown_machine(&mut field, made_at);
     let mut field = next(field, roster(), last);
@@ -231,10 +234,7 @@ fn machine_read_by_id_after_a_gap_is_held() {
 /// Builds that failed while no process ran have no address: none of them ever ran, and none is held.
 #[test]
 fn failed_build_of_a_gap_is_deleted() {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    let last = field.now;
-    field.now = field.now + min(5 * 60);
+    let (mut field, last) = five_hours_without_us();
     let made_at = field.now - min(120);
     unknown_machine(&mut field, made_at);
     field.ports.remove("new");
@@ -250,10 +250,7 @@ fn failed_build_of_a_gap_is_deleted() {
 #[test]
 fn held_machines_without_node_are_no_mass_loss() {
     for restarts in [false, true] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(min(20));
-        let last = field.now;
-        field.now = field.now + min(5 * 60);
+        let (mut field, last) = five_hours_without_us();
         let made_at = field.now - min(120);
         for id in ["new0", "new1", "new2"] {
             field.add_machine(id, false);

@@ -143,9 +143,7 @@ impl EngineHost {
     /// of then a process that died a second later left no trace of the sleep (seed 7204078). An engine that nothing is told
     /// ticks every ten seconds. Before its first step it has seen nothing, and there is no heartbeat.
     pub(crate) fn beat(&mut self) {
-        if self.has_stepped {
-            self.ledger_writer.beat(self.state.context().now);
-        }
+        self.tell_alive();
         if let Err(violation) = invariants::check_state(&self.state) {
             self.complain(&violation);
         }
@@ -154,13 +152,19 @@ impl EngineHost {
         }
     }
 
+    fn tell_alive(&self) {
+        if self.has_stepped {
+            self.ledger_writer.beat(self.state.context().now);
+        }
+    }
+
     /// Processes one input. The caller carries out the returned effects; the records are already on their way.
     pub(crate) fn take(&mut self, now: Time, input: Input) -> Vec<Effect> {
         let is_first = !self.has_stepped;
         let effects = self.take_watched(now, input, &mut |_, _, _| {});
         // Behind the records of the first step, and before the timer comes round: `status` asks whether a controller runs.
-        if is_first && self.has_stepped {
-            self.ledger_writer.beat(self.state.context().now);
+        if is_first {
+            self.tell_alive();
         }
         effects
     }

@@ -52,7 +52,7 @@ catalog! {
 }
 
 /// For how long no process looks: an upgrade that went wrong, or a night.
-fn gap(dice: &mut Dice) -> Span {
+pub(super) fn gap(dice: &mut Dice) -> Span {
     if dice.rng.chance(70) {
         dice.rng.span(Span::from_min(10), Span::from_min(70))
     } else {
@@ -61,7 +61,7 @@ fn gap(dice: &mut Dice) -> Span {
 }
 
 /// For how long a person keeps a machine that they drained.
-fn keeps(dice: &mut Dice) -> Span {
+pub(super) fn keeps(dice: &mut Dice) -> Span {
     dice.rng.span(Span::from_min(60), Span::from_min(480))
 }
 

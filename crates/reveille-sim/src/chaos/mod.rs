@@ -20,6 +20,7 @@ pub mod hosting;
 pub mod operators;
 pub mod relapse;
 pub mod variety;
+pub mod wakings;
 
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::roster::Access;
@@ -158,6 +159,8 @@ impl ScenarioRun {
         let crowds = drawn_of(crowds::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "gap faults");
         let gaps = drawn_of(gaps::CATALOG, &mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "waking faults");
+        let wakings = drawn_of(wakings::CATALOG, &mut dice, rate, rates);
         let all = numbered(0, fleet)
             .chain(numbered(BESIDE, beside))
             .chain(numbered(2 * BESIDE, hosted))
@@ -166,6 +169,7 @@ impl ScenarioRun {
             .chain(numbered(5 * BESIDE, back))
             .chain(numbered(6 * BESIDE, crowds))
             .chain(numbered(7 * BESIDE, gaps))
+            .chain(numbered(8 * BESIDE, wakings))
             .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }
@@ -272,6 +276,9 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     }
     if seed >= gaps::SEEDS_FROM {
         gaps::draw(&mut layout);
+    }
+    if seed >= wakings::SEEDS_FROM {
+        wakings::draw(&mut layout);
     }
     layout
 }

@@ -14,6 +14,10 @@ use std::collections::BTreeSet;
 
 use super::{Drive, Run, Usurped};
 
+/// What changed longer ago than this is not in the store any more: etcd is compacted so often
+/// (kube-apiserver `--etcd-compaction-interval`).
+const CHANGES_KEPT: Span = Span::from_min(5);
+
 /// Something that happens to the controller's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mishap {
@@ -21,6 +25,9 @@ pub enum Mishap {
     Pause(Span),
     /// It dies now, and another starts after so long.
     Crash(Span),
+    /// So many of the next starts end before their first step (a right that is missing, a region that is misspelled), each so long
+    /// before the next one.
+    StartsFail(u32, Span),
     /// It dies at this point of the next intent, and another starts after so long.
     CrashAt(CrashPoint, Span),
     /// The ledger refuses every record for so long.
@@ -59,6 +66,7 @@ impl Mishap {
         match self {
             Self::Pause(_) => "process-paused",
             Self::Crash(_) => "crash",
+            Self::StartsFail(..) => "starts-fail",
             Self::CrashAt(..) => "crash-at-intent",
             Self::DiskFull(_) => "disk-full",
             Self::Deposed => "deposed",
@@ -110,7 +118,11 @@ impl Drive {
             Mishap::Pause(span) if self.run == Run::Running => {
                 self.run = Run::Paused(self.now + span);
                 self.asleep_since = Some(self.now);
+                if self.lists_after(span) {
+                    self.world.fall_asleep();
+                }
             }
+            Mishap::StartsFail(times, every) => self.starts_fail = (times, every),
             Mishap::Crash(span) => {
                 self.crash_at = Some((CrashPoint::BeforeRecord, span));
                 self.die();
@@ -151,9 +163,15 @@ impl Drive {
         self.set_pauses(pauses);
     }
 
+    /// A sleep of that length is longer than the store keeps changes.
+    pub(super) fn lists_after(&self, span: Span) -> bool {
+        self.lists_after_sleep && span > CHANGES_KEPT
+    }
+
     /// Ends what befalls the process by itself: nothing more happens to it, a full disk is emptied, pauses are taken back.
     pub fn end_mishaps(&mut self) {
         self.mishaps.clear();
+        self.starts_fail = (0, Span::ZERO);
         (self.crash_at, self.crash_beside) = (None, None);
         self.store.set_full(false);
         self.end_former();
@@ -213,9 +231,23 @@ impl Drive {
             return;
         }
         self.fence = self.fence.next();
+        if self.starts_fail.0 > 0 {
+            self.fail_to_start();
+            return;
+        }
         self.tell(format!("another process starts as {}", self.fence));
         self.world.listen(self.now, self.fence);
         self.begin_again(self.alive_at);
+    }
+
+    /// A process takes the ledger and says so in it, and ends before its first step: it has seen nothing.
+    fn fail_to_start(&mut self) {
+        let (times, every) = self.starts_fail;
+        self.starts_fail.0 = times - 1;
+        self.tell(format!("another process starts as {}, and ends at once", self.fence));
+        self.world.lead(self.fence);
+        self.store.keep(Record::Started { at: self.clock(), fence: self.fence });
+        self.run = Run::Dead(self.now + every);
     }
 
     /// An engine is restored from what is durable, under the fencing number of the drive.

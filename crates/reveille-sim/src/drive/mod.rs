@@ -67,6 +67,10 @@ pub struct Drive {
     run: Run,
     /// Since when the process sleeps.
     asleep_since: Option<Time>,
+    /// After a sleep of some length the watch lists again.
+    lists_after_sleep: bool,
+    /// So many starts more end before their first step, each so long before the next.
+    starts_fail: (u32, Span),
     backlog: Vec<Event>,
     /// The process that led before and does not know, while it lives.
     former: Option<Box<Former>>,
@@ -175,6 +179,8 @@ impl Drive {
             skew_ms: 0,
             run: Run::Running,
             asleep_since: None,
+            lists_after_sleep: layout.variety.lists_after_sleep,
+            starts_fail: (0, Span::ZERO),
             backlog: Vec::new(),
             former: None,
             is_former: false,
@@ -346,7 +352,11 @@ impl Drive {
                     self.tell(format!("{who} goes on"));
                     self.world.listings_lost_since(self.stepped_at);
                     self.run = Run::Running;
-                    self.asleep_since = None;
+                    if let Some(since) = self.asleep_since.take()
+                        && self.lists_after(self.now.since(since))
+                    {
+                        self.world.wake_up();
+                    }
                     // Pauses are read from where people keep them, before anything that waits in a queue.
                     let pauses = self.pauses.clone();
                     self.step(Event::Command(Command::Pauses(pauses)));

@@ -101,6 +101,9 @@ impl Oracle {
             if self.we_delete(id) {
                 continue;
             }
+            if !self.listed.contains(id) {
+                continue;
+            }
             // A machine that no listing holds and each read denies counts as gone, as no client can see more (seed 2304123).
             // Where no read tells anything, its fate is open, and the controller leaves its pool alone.
             if !self.foreign.contains_key(id) && scene.world.is_denied(id) {

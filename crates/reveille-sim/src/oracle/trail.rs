@@ -35,7 +35,7 @@ impl Oracle {
         }
         match event {
             Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } => {
-                self.note_images(cloud, snapshot, roster);
+                self.note_listed(cloud, snapshot, roster);
                 let unbroken =
                     self.cloud_heard.is_some_and(|at| now.since(at) <= roster.timing.cloud_stale_after);
                 if !unbroken {
@@ -78,10 +78,13 @@ impl Oracle {
         }
     }
 
-    fn note_images(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot, roster: &Roster) {
+    fn note_listed(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot, roster: &Roster) {
         for instance in &snapshot.instances {
-            let Some(image) = &instance.image else { continue };
             let Claim::Pool(pool) = roster.claim(cloud, instance) else { continue };
+            if !self.listed.contains(&instance.id) {
+                self.listed.insert(instance.id.clone());
+            }
+            let Some(image) = &instance.image else { continue };
             let told = self.images_told.entry(pool).or_default();
             if !told.contains(image.as_str()) {
                 told.insert(Arc::from(image.as_str()));

@@ -375,6 +375,11 @@ impl World {
             Some(instance) if instance.state != InstanceState::Active => {
                 return moved(format!("409: cannot reboot an instance that is {:?}", instance.state));
             }
+            // EC2 has no hard reboot but a stop and a start: "You can't stop the Spot Instance because it is associated with a
+            // one-time Spot Instance request".
+            Some(instance) if hard && instance.hosting.as_ref().is_some_and(|hosting| hosting.spot) => {
+                return refused("UnsupportedOperation: a spot instance cannot be stopped");
+            }
             Some(_) => {}
         }
         Outcome::Accepted { request: Some(self.begin_reboot(id, hard, OURSELVES)) }

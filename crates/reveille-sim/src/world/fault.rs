@@ -101,6 +101,8 @@ pub enum Fault {
     MarkedTwice(InstanceId, PoolName),
     /// A person cordons a machine's node.
     Cordoned(InstanceId),
+    /// A client takes the cordon of a machine's node back.
+    Uncordoned(InstanceId),
     /// A person cordons a machine's node, deletes the node two minutes later, and the instance after this long.
     Drained(InstanceId, Span),
     /// The owner deletes a machine and makes another of its name, whose kubelet takes the Node over. After this long a person
@@ -337,6 +339,7 @@ impl Fault {
             Self::Marked(_) => "marked",
             Self::MarkedTwice(..) => "marked-twice",
             Self::Cordoned(_) => "cordoned",
+            Self::Uncordoned(_) => "uncordoned",
             Self::Drained(..) => "drained",
             Self::Remade(..) => "remade",
             Self::MarksAway(..) => "marks-away",
@@ -417,6 +420,7 @@ impl Fault {
             | Self::Marked(machine)
             | Self::MarkedTwice(machine, _)
             | Self::Cordoned(machine)
+            | Self::Uncordoned(machine)
             | Self::Drained(machine, _)
             | Self::Remade(machine, _)
             | Self::MarksAway(machine, _)

@@ -125,6 +125,25 @@ impl World {
         }
     }
 
+    /// A client takes the cordon of the machine's nodes back, and its kubelet says so.
+    pub(super) fn uncordon(&mut self, id: &InstanceId) {
+        for name in self.nodes_of(id) {
+            let mut was = false;
+            let uncordon = |node: &mut Node| was = std::mem::replace(&mut node.cordoned, false);
+            if let Some(node) = self.cluster.change(&name, uncordon) {
+                self.watched(node);
+            }
+            if was && self.is_well(id) {
+                let message = format!("Node {name} status is now: NodeSchedulable");
+                let event = self.cluster.say(self.now, (&name, None), "NodeSchedulable", message, "kubelet");
+                self.said(event);
+            }
+        }
+        if !self.is_removed_on_purpose(id) {
+            self.identity.shown.remove(id);
+        }
+    }
+
     /// A person deletes the machine's nodes.
     pub(super) fn delete_node_by_person(&mut self, id: &InstanceId) {
         for name in self.nodes_of(id) {

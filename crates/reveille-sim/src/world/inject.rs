@@ -229,6 +229,7 @@ impl World {
             Fault::Unmarked(_) => self.unmark(id),
             Fault::MarkedTwice(_, pool) => self.mark(id, pool),
             Fault::Cordoned(_) => self.cordon(id),
+            Fault::Uncordoned(_) => self.uncordon(id),
             // A slip of the pen about one that runs; what really happened to a machine is not written over.
             Fault::SaidStopped(..) if self.project.servers[id].instance.state == InstanceState::Active => {
                 self.project.set_state(self.now, id, InstanceState::Stopped, None);

@@ -133,7 +133,7 @@ impl Lies {
 pub(crate) struct Watch {
     /// It is up and current.
     pub(crate) synced: bool,
-    /// The process that it was for has died: it does not list again.
+    /// The process that it was for has died, or sleeps: it does not list again.
     pub(crate) unheard: bool,
     /// Nothing of it arrives before this: one stream keeps its order.
     clock: Time,
@@ -472,7 +472,9 @@ impl World {
             let leases = self.renew_leases();
             self.hear(ClusterFact::Leases(leases));
         }
-        if !alive {
+        // Where sleeps are told apart, no proof comes of a watch that has not listed.
+        let proves = self.watch.synced || !self.layout.variety.lists_after_sleep;
+        if !alive && proves {
             self.watch.alive_at = Some(self.now);
             self.hear(ClusterFact::Alive);
         }
@@ -564,6 +566,24 @@ impl World {
             let after = world.soon(200, 2_000);
             world.plan(after, Task::Watched(session));
         });
+    }
+
+    /// Our process falls asleep, and the store will not keep what changes until it wakes up.
+    pub(crate) const fn fall_asleep(&mut self) {
+        self.watch.synced = false;
+        self.watch.unheard = true;
+    }
+
+    /// It goes on: the watch cannot continue from its place, and lists again.
+    pub(crate) fn wake_up(&mut self) {
+        self.watch.unheard = false;
+        self.hear(ClusterFact::Failed(ReadError {
+            kind: ReadErrorKind::Gap,
+            text: "watch nodes: 410 Expired: too old resource version".into(),
+            retry_after: None,
+        }));
+        let after = self.soon(200, 2_000);
+        self.plan(after, Task::Watched(self.session));
     }
 
     pub(super) const fn watching(&mut self) -> bool {

@@ -66,6 +66,7 @@ impl Fault {
             Self::Marked(_) => format!("{name} gets its pool's mark back"),
             Self::MarkedTwice(_, pool) => format!("{name} gets the mark of pool {pool}, too"),
             Self::Cordoned(_) => format!("an operator cordons the node of {name}"),
+            Self::Uncordoned(_) => format!("a client uncordons the node of {name}"),
             Self::Drained(..) => format!("a person drains the node of {name}, and deletes it in two minutes"),
             Self::Remade(..) => format!("the owner of {name} deletes it and makes another of its name"),
             Self::MarksAway(_, lasts) => format!("a person takes the marks off {name} for {lasts}"),

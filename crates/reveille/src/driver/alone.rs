@@ -128,6 +128,8 @@ struct Rule {
     seen: Option<Seen>,
     /// This process has read the Lease once, so a later refusal does not mean that the cluster has no Leases.
     known: bool,
+    /// This process has written the Lease once.
+    wrote: bool,
 }
 
 /// The Lease of another controller, as it was last read.
@@ -148,6 +150,10 @@ enum Next {
 }
 
 impl Rule {
+    const fn new(identity: Identity) -> Self {
+        Self { identity, seen: None, known: false, wrote: false }
+    }
+
     fn judge(&mut self, claim: Option<&Claim>, now: Moment) -> Next {
         self.known = true;
         let Some(claim) = claim else { return self.if_left(now) };
@@ -171,13 +177,25 @@ impl Rule {
         if now.at_least_since(*since) < LEFT_AFTER {
             return Next::Leave(Arc::clone(holder));
         }
-        let holder = holder.as_ref();
-        tracing::warn!(
-            holder,
-            "the Lease of another controller has not changed for {LEFT_AFTER}; it is taken over"
-        );
-        self.seen = None;
         Next::Write
+    }
+
+    /// What it means that an abandoned Lease may not be written. No controller of an account that never could has a Lease: while
+    /// this process took the Lease for the other's, it did nothing for ever, and said that the other acts.
+    fn denied_takeover(&self, why: Arc<str>) -> LeaseState {
+        if self.wrote { LeaseState::Unproved(why) } else { LeaseState::Relied(why) }
+    }
+
+    /// The Lease was written: no other controller holds it any more.
+    fn took(&mut self) {
+        self.wrote = true;
+        if let Some(Seen { holder, version: Some(_), .. }) = self.seen.take() {
+            let holder = holder.as_ref();
+            tracing::warn!(
+                holder,
+                "the Lease of another controller has not changed for {LEFT_AFTER}; it is taken over"
+            );
+        }
     }
 
     /// The Lease was released. This process treats it as the other's for one round, even if it never saw the other hold
@@ -296,7 +314,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// A watcher of the roster's Lease in its cluster.
     pub(crate) fn new(cluster: Cluster, roster: &str, identity: Identity, clock: Clock) -> Self {
-        let rule = Rule { identity, seen: None, known: false };
+        let rule = Rule::new(identity);
         Self {
             cluster,
             roster: roster.to_owned(),
@@ -350,7 +368,15 @@ impl Watcher {
             Next::Leave(holder) => Ok(LeaseState::Other(holder)),
             Next::Write => {
                 let holder = self.rule.identity.holder.clone();
-                self.write(claim.as_ref(), &holder).await?;
+                let written = self.write(claim.as_ref(), &holder).await;
+                let was_others = matches!(&*self.lease_state.borrow(), LeaseState::Other(_));
+                if let Err(ClaimError::Denied(why)) = &written
+                    && was_others
+                {
+                    return Ok(self.rule.denied_takeover(Arc::from(why.as_str())));
+                }
+                written?;
+                self.rule.took();
                 Ok(LeaseState::Alone(begun))
             }
         }

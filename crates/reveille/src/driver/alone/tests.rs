@@ -22,6 +22,7 @@ struct Api {
     leases: Arc<Mutex<BTreeMap<String, serde_json::Value>>>,
     version: Arc<Mutex<u64>>,
     forbids: Arc<AtomicBool>,
+    forbids_writes: Arc<AtomicBool>,
 }
 
 impl Api {
@@ -34,7 +35,9 @@ impl Api {
                 "message": reason, "code": code, "details": details}),
             )
         };
-        if self.forbids.load(Ordering::SeqCst) {
+        if self.forbids.load(Ordering::SeqCst)
+            || method != "GET" && self.forbids_writes.load(Ordering::SeqCst)
+        {
             return refusal(403, "Forbidden", "");
         }
         let mut leases = self.leases.lock().unwrap();
@@ -188,7 +191,7 @@ fn claim(holder: &str, version: u64) -> Claim {
 #[test]
 fn lease_of_another_is_taken_over_only_after_it_stood_still() {
     let start = Instant::now();
-    let mut rule = Rule { identity: identity("a"), seen: None, known: false };
+    let mut rule = Rule::new(identity("a"));
     let other = identity("b").holder;
     // The table has seconds, the version at that time, and whether the Lease is overwritten.
     let table = [(0, 1, false), (60, 1, false), (170, 2, false), (460, 2, false), (471, 2, true)];
@@ -196,6 +199,7 @@ fn lease_of_another_is_taken_over_only_after_it_stood_still() {
         let next = rule.judge(Some(&claim(&other, version)), at(start, s));
         assert_eq!(next == Next::Write, written, "at {s} s");
     }
+    rule.took();
     let own = format!("host-a:6{}", identity("a").ledger);
     assert_eq!(
         rule.judge(Some(&claim(&own, 3)), at(start, 472)),
@@ -214,7 +218,7 @@ fn lease_that_went_back_is_no_lease_that_was_let_go() {
     let start = Instant::now();
     let other = identity("b").holder;
     for went_back in [None, Some(claim(&identity("a").holder, 1))] {
-        let mut rule = Rule { identity: identity("a"), seen: None, known: false };
+        let mut rule = Rule::new(identity("a"));
         assert_ne!(rule.judge(Some(&claim(&other, 7)), at(start, 0)), Next::Write);
         for (s, written) in [(15, false), (60, false), (299, false), (300, true)] {
             let next = rule.judge(went_back.as_ref(), at(start, s));
@@ -223,7 +227,7 @@ fn lease_that_went_back_is_no_lease_that_was_let_go() {
     }
     let let_go = Claim { let_go_by: Some(other.clone()), ..claim("", 8) };
     for seen_before in [false, true] {
-        let mut rule = Rule { identity: identity("a"), seen: None, known: false };
+        let mut rule = Rule::new(identity("a"));
         if seen_before {
             rule.judge(Some(&claim(&other, 7)), at(start, 0));
         }
@@ -234,7 +238,7 @@ fn lease_that_went_back_is_no_lease_that_was_let_go() {
         );
         assert_eq!(rule.judge(Some(&let_go), at(start, 30)), Next::Write, "{seen_before}");
     }
-    let mut rule = Rule { identity: identity("b"), seen: None, known: false };
+    let mut rule = Rule::new(identity("b"));
     assert_eq!(
         rule.judge(Some(&let_go), at(start, 15)),
         Next::Write,
@@ -260,7 +264,7 @@ fn clock_change_ends_own_proof_but_not_the_lease_of_a_peer() {
     ];
     for (mono, wall, stands, left) in table {
         let now = Moment { mono: start + Duration::from_secs(mono), wall: Time::from_ms(wall * 1000) };
-        let mut rule = Rule { identity: identity("a"), seen: None, known: true };
+        let mut rule = Rule { known: true, ..Rule::new(identity("a")) };
         let before = LeaseState::Alone(at(start, 0));
         let failed = rule.failed(&before, ClaimError::Moved, now);
         assert_eq!(matches!(failed, LeaseState::Alone(_)), stands, "{mono} s and {wall} s");
@@ -349,4 +353,28 @@ async fn rights_that_were_taken_away_do_not_let_two_act() {
     bench.api.forbids.store(true, Ordering::SeqCst);
     second.round().await;
     assert!(second.presence().forbids(&deletion()).is_some(), "a Lease was read before");
+}
+
+/// An account that may read Leases and not write them finds the Lease of another account's controller, which ended without letting
+/// it go. For ever it said that the other one acts, and did nothing. One that wrote Leases before lost the right a moment ago.
+#[tokio::test]
+async fn left_lease_that_may_not_be_written_is_no_other_controller() {
+    for wrote_before in [false, true] {
+        let bench = bench().await;
+        let (mut first, mut second) = (watcher(&bench, "a"), watcher(&bench, "b"));
+        second.rule.wrote = wrote_before;
+        first.round().await;
+        second.round().await;
+        bench.api.forbids_writes.store(true, Ordering::SeqCst);
+        let presence = second.presence();
+        second.round().await;
+        assert!(presence.forbids(&repair()).is_some(), "the other one may act still");
+        let seen = second.rule.seen.as_mut().unwrap();
+        seen.since.mono -= Duration::from_secs(301);
+        for _ in 0..2 {
+            second.round().await;
+            assert_eq!(presence.forbids(&repair()), None);
+            assert_eq!(presence.forbids(&deletion()).is_some(), wrote_before);
+        }
+    }
 }

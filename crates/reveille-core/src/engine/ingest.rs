@@ -137,14 +137,17 @@ impl State {
     }
 
     /// Of a pool's machine that was made in sight and has not joined, the next process knows that, too, however soon it begins:
-    /// one that is built meanwhile would never be replaced.
+    /// one that is built meanwhile would never be replaced. One that came late, while the nodes are not seen, may turn out to be
+    /// drained when they are.
     fn note_born(&mut self, cloud: &CloudName, touched: &BTreeSet<InstanceId>) {
+        let sees_nodes = self.cluster.source.trust(self.now).is_given();
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         let mut born = Vec::new();
         for id in touched {
             let Some(seen) = view.instances.get_mut(id) else { continue };
             let is_known = seen.born_kept || seen.joined.is_some() || seen.pool().is_none();
-            if seen.is_known_since_birth() && !is_known {
+            let is_sure = sees_nodes || !seen.came_late;
+            if seen.is_known_since_birth() && is_sure && !is_known {
                 seen.born_kept = true;
                 born.push((seen.known_since, MachineKey::Instance(cloud.clone(), id.clone())));
             }

@@ -82,6 +82,8 @@ pub struct CloudView {
     pub(super) listed_at: Time,
     /// The latest that any full listing began, by the cloud's own clock.
     newest_begun: Option<ServiceTime>,
+    /// The same of the last listing of any kind.
+    last_begun: Option<ServiceTime>,
     /// Which reads by id failed.
     unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.
@@ -132,6 +134,7 @@ impl CloudView {
             listed_begun: None,
             listed_at: Time::default(),
             newest_begun: None,
+            last_begun: None,
             unread: Unread::default(),
             doubted_missing: BTreeSet::new(),
             emptied: false,
@@ -152,6 +155,7 @@ impl CloudView {
     ) -> CloudChange {
         let mut change = CloudChange::default();
         self.fresh.outdate(begun);
+        self.last_begun = snapshot.begun.or(self.last_begun);
         let full = snapshot.scope == Scope::Full;
         let difference = if full {
             self.difference(&snapshot.instances)
@@ -316,10 +320,13 @@ impl CloudView {
         created.zip(since).is_some_and(|(created, since)| created > since)
     }
 
-    /// It may be minutes old when it comes into sight: its cloud was not listed for as long.
+    /// It is minutes old when it comes into sight, by its cloud's clock, or may be: its cloud was not listed for as long.
     fn comes_late(&self, now: Time, instance: &Instance) -> bool {
+        let created = instance.created.as_deref().and_then(ServiceTime::parse);
+        let age_ms = self.last_begun.zip(created).map(|(begun, created)| begun.since(created));
         let unheard = self.source.last_good().is_some_and(|at| now.since(at) > SERVED_WITHIN);
-        self.listed_once() && unheard && instance.state != InstanceState::Building
+        let is_old = unheard || age_ms.is_some_and(|age_ms| age_ms > SERVED_WITHIN.ms);
+        self.listed_once() && is_old && instance.state != InstanceState::Building
     }
 
     pub(super) fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {

@@ -1,7 +1,7 @@
 //! Machines of which nothing tells whether they joined and were drained before they came into sight: events have expired, or a
 //! kubelet that hung said nothing, or the list of nodes was an old one.
 
-use reveille_core::event::{CloudFact, ClusterFact, Event};
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::id::NodeName;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState, Mark};
@@ -305,6 +305,32 @@ fn machine_of_a_pool_that_is_new_is_repaired() {
         field.feed(Event::Cluster(ClusterFact::Alive));
     }
     assert!(!is_held(&field) && !made(&field).is_empty());
+}
+
+/// We sleep for less than an hour. A list of what changed, that was on its way, is read when we wake up: the cloud was heard a
+/// moment ago when the next list shows a machine that was made, served and was drained meanwhile (seed 7800177).
+#[test]
+fn machine_drained_in_a_short_sleep_is_left_alone() {
+    for restarts in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(20));
+        let on_its_way = CloudSnapshot { scope: Scope::Changes, instances: Vec::new(), ..field.snapshot() };
+        field.now = field.now + min(52);
+        field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(on_its_way) });
+        let (made_at, drained_at) = (field.now - min(43), field.now - min(34));
+        unknown_machine(&mut field, made_at);
+        if restarts {
+            field.list_cloud();
+            let last = field.now;
+            field.now = field.now + Span::from_s(20);
+            field = next(field, roster(), last);
+        }
+        field.sync_nodes();
+        cordon_is_told(&mut field, drained_at);
+        field.now = field.now + Span::from_s(30);
+        field.run(min(6 * 60));
+        assert!(made(&field).is_empty(), "restarts {restarts}: {:?}", made(&field));
+    }
 }
 
 /// A pool is rolled under the same names: the machine before was cordoned ten minutes before the new one was made, and the API

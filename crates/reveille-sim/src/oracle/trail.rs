@@ -81,7 +81,8 @@ impl Oracle {
     fn note_listed(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot, roster: &Roster) {
         for instance in &snapshot.instances {
             let Claim::Pool(pool) = roster.claim(cloud, instance) else { continue };
-            if !self.listed.contains(&instance.id) {
+            // What ended stays in EC2's listings for an hour, and tells of no machine that was there.
+            if !instance.state.is_leaving() && !self.listed.contains(&instance.id) {
                 self.listed.insert(instance.id.clone());
             }
             let Some(image) = &instance.image else { continue };

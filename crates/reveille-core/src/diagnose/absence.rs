@@ -312,7 +312,10 @@ fn judge_missing(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
     let new = seen.is_known_since_birth() || seen.made_meanwhile && !seen.may_have_served;
     let removed = |name: &NodeName| context.cluster.events_about(name).any(NodeEvent::is_removal);
     if !new && let Some(namesake) = names().find(removed) {
-        let mut machine_state = judge_vanished(context, &namesake, None, deadlines.vanished_within);
+        // It may be its namesake's Node that went, and this machine may still be joining.
+        let within =
+            deadlines.join_within.map_or(deadlines.vanished_within, |it| it.max(deadlines.vanished_within));
+        let mut machine_state = judge_vanished(context, &namesake, None, within);
         if let MachineState::Absent(absence) = &mut machine_state {
             // A name is a hint: the controller never saw that Node stand for this machine.
             absence.finding.confidence = Confidence::Possible;

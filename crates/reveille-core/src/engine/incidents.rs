@@ -102,9 +102,10 @@ impl Incidents {
         self.of(&Subject::Machine(machine.clone())).next().is_some()
     }
 
-    /// The machine has an open incident of this kind.
-    pub(super) fn has_open_as(&self, machine: &MachineKey, kind: FaultKind) -> bool {
-        self.open.contains_key(&IncidentKey { subject: Subject::Machine(machine.clone()), kind })
+    /// The same, and one was opened after that.
+    pub(super) fn has_open_since(&self, machine: &MachineKey, then: Option<Time>) -> bool {
+        let subject = Subject::Machine(machine.clone());
+        self.of(&subject).any(|case| then.is_none_or(|then| case.incident.first_seen > then))
     }
 
     /// Keeps the machine under the name of the Node that it joined as, while an incident of it is open.
@@ -318,8 +319,6 @@ mod tests {
         incidents.remove(&key(1, FaultKind::NotReady));
         incidents.note_joined_as(&node, machine);
         assert!(incidents.has_open(machine) && incidents.joined_as(&node).eq([machine]));
-        assert!(incidents.has_open_as(machine, FaultKind::Errored));
-        assert!(!incidents.has_open_as(machine, FaultKind::NotReady));
         incidents.remove(&key(1, FaultKind::Errored));
         incidents.note_joined_as(&node, machine);
         assert!(!incidents.has_open(machine) && incidents.joined_as(&node).next().is_none());

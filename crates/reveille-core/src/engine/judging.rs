@@ -280,7 +280,8 @@ impl State {
         if seen.joined.is_some() || seen.pool().is_some() {
             self.outbox.record(Record::Forgotten { at, machines: vec![key.clone()] });
         }
-        self.depart(key.clone(), Remembered::of(&seen));
+        // It may join and be drained while its cloud denies it.
+        self.depart(key.clone(), Remembered { born: None, ..Remembered::of(&seen) });
     }
 }
 

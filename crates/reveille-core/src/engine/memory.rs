@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::id::{CloudName, InstanceId, NodeName};
-use crate::model::incident::{FaultKind, MachineKey};
+use crate::model::incident::MachineKey;
 use crate::model::time::Time;
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
@@ -36,8 +36,8 @@ impl State {
     pub(super) fn disown(&mut self, machines: Vec<(MachineKey, Remembered)>) {
         let (at, keys): (_, Vec<_>) = (self.now, machines.iter().map(|(key, _)| key.clone()).collect());
         for (key, memory) in machines {
-            // Without its marks no pool is proved.
-            self.depart(key, Remembered { pool: None, disowned: true, ..memory });
+            // Without its marks no pool is proved, and nothing is watched: a person takes them off to try the machine.
+            self.depart(key, Remembered { pool: None, born: None, disowned: true, ..memory });
         }
         for machines in keys.chunks(JOINED_MAX).map(<[_]>::to_vec) {
             self.outbox.record(Record::Departed { at, machines, disowned: true });
@@ -148,11 +148,8 @@ impl State {
     /// The first list of nodes is held against the machines that joined before. Whose Node was known to be missing, or left on
     /// purpose, is not expected in it. Of one without its marks it is only asked whether it went since then.
     pub(super) fn await_remembered_nodes(&mut self) {
-        let is_missing = |machine: &MachineKey| {
-            self.incidents.has_open_as(machine, FaultKind::Vanished) || self.was_seen_to_go(machine)
-        };
         let node_of = |machine: &MachineKey, memory: &Remembered| {
-            memory.node.clone().filter(|_| memory.left.is_none() && !is_missing(machine))
+            memory.node.clone().filter(|_| memory.left.is_none() && !self.was_seen_to_go(machine))
         };
         let awaited = self.out_of_sight.unseen().iter().filter_map(|(machine, memory)| {
             let MachineKey::Instance(cloud, id) = machine else { return None };

@@ -90,13 +90,14 @@ impl State {
     /// A machine whose Node goes so is held until it has one again.
     pub(super) fn note_signs_out_of_sight(&mut self, applied: &[NodeName]) {
         let applied: BTreeSet<&NodeName> = applied.iter().collect();
-        let mut changed = Vec::new();
+        let (mut changed, mut back) = (Vec::new(), Vec::new());
         for (key, memory) in self.out_of_sight.all_mut() {
             let MachineKey::Instance(_, id) = key else { continue };
             let is_its = |name: &&NodeName| applied.contains(name) && !self.cluster.is_anothers(name, id);
             let name = memory.node.as_ref().filter(is_its);
             let node = name.and_then(|name| self.cluster.nodes.get(name));
             let Some(node) = node else { continue };
+            back.push(key.clone());
             let signs = memory.signs.clone().on(&node.node);
             let is_its = match belongs_to(&node.node, id) {
                 BelongsTo::It => true,
@@ -114,6 +115,7 @@ impl State {
         for (key, before, signs) in changed {
             self.tell_signs(&key, &before, signs);
         }
+        self.note_back_out_of_sight(back);
     }
 
     /// What a person is done with is told first: a process that dies between the two leaves that to the next one.
@@ -164,7 +166,7 @@ impl State {
         let node = seen.joined.clone().or_else(|| self.drained_unseen(seen));
         // Of most that are absent the Node is there, and the words of events need not be looked through.
         let goes_on = match &node {
-            Some(node) => !self.cluster.nodes.contains_key(node),
+            Some(node) => !self.cluster.nodes.contains_key(node) || self.was_taken_over_unwatched(key, node),
             None => is_life_unknown(seen),
         };
         if !goes_on {
@@ -191,6 +193,12 @@ impl State {
         let (cloud, id) = (cloud.clone(), id.clone());
         self.note_left(&cloud, &id, &node, sign);
         true
+    }
+
+    /// The Node of this name says that it is another machine's.
+    pub(super) fn is_of_another(&self, node: &NodeName, id: &InstanceId) -> bool {
+        let named = self.cluster.nodes.get(node).map(|seen| belongs_to(&seen.node, id));
+        named == Some(BelongsTo::Another) || self.cluster.is_anothers(node, id)
     }
 
     /// By which sign a Node of this name went, as its kubelet told of it, or as it went in our sight when no machine was known to

@@ -352,6 +352,7 @@ impl Replay {
         state.resume_operations();
         if how.last_alive.is_none_or(|last| how.now < last || State::was_long_gap(last, how.now)) {
             state.rollouts.doubt();
+            state.begin_escalations_again();
         }
         state.ripe.extend(state.incidents.open().keys().cloned());
         state.dirty.extend(state.out_of_sight.unseen().keys().cloned());

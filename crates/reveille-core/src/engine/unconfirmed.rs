@@ -13,6 +13,7 @@
 
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
+use crate::plan::budget::Phase;
 use crate::plan::context::Case;
 
 use super::{RECURS_WITHIN, State, Wake};
@@ -37,6 +38,28 @@ impl State {
                 self.record_escalation(key);
             }
             self.timers.set(over + RECURS_WITHIN + Span::from_ms(1), Wake::Case(key.clone()));
+        }
+    }
+}
+
+impl State {
+    /// For longer than events live no process looked: a machine that was power-cycled in vain before may have been well since,
+    /// and the next step would be its deletion. What was tried is over, but for what is under way or what a person wants.
+    pub(super) fn begin_escalations_again(&mut self) {
+        let is_over = |case: &&Case| {
+            let incident = &case.incident;
+            let is_wanted = incident.asked.is_some() || incident.kept_until.is_some() || incident.given_up;
+            let is_begun = (incident.repair_step, incident.tries) != (0, 0);
+            let operation = self.book.operation_of(incident.id);
+            let is_made = operation.is_none_or(|(_, it)| matches!(it.phase, Phase::Proving { .. }));
+            incident.key.kind.is_absence() && is_begun && !is_wanted && is_made
+        };
+        let over = self.incidents.open().values().filter(is_over);
+        for key in over.map(|case| case.incident.key.clone()).collect::<Vec<_>>() {
+            if let Some(case) = self.incidents.get_mut(&key) {
+                case.begin_again();
+            }
+            self.record_escalation(&key);
         }
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use crate::diagnose::absence::vanished;
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
-use crate::model::incident::{FaultKind, MachineKey};
+use crate::model::incident::MachineKey;
 use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
@@ -41,10 +41,14 @@ pub(super) struct NodesSeen {
     /// What happened to Nodes since then is known, by what was watched or by events that had not expired. `None`: no process was
     /// there before.
     told_from: Option<Time>,
-    /// For longer than events live before this process no process saw the nodes.
-    begins_after_long_gap: bool,
-    /// Pools of which the ledger knew a machine when this process began. Empty where it knew none.
+    /// When the last gap ended that was longer than events live: a process that begins in one ends it for itself.
+    long_gap_ended: Option<Time>,
+    /// Pools of which the ledger knew a machine when this process began, and since a long gap all of the roster. Empty where it
+    /// knew none.
     pools_before: BTreeSet<PoolName>,
+    /// It knew a machine of a pool that it did not name, or that the roster does not have any more: a pool of another name may be
+    /// that one.
+    has_other_pools: bool,
     /// Machines whose Node went in the sight of a process, and of which no incident says so.
     seen_to_go: BTreeSet<MachineKey>,
 }
@@ -52,7 +56,7 @@ pub(super) struct NodesSeen {
 impl NodesSeen {
     /// The roster has this pool since this process began, or no machine of it was known before.
     fn is_new(&self, pool: &PoolName) -> bool {
-        !self.pools_before.is_empty() && !self.pools_before.contains(pool)
+        !self.pools_before.is_empty() && !self.has_other_pools && !self.pools_before.contains(pool)
     }
 }
 
@@ -67,8 +71,13 @@ impl State {
         let of_machines = of_machines.filter_map(|(_, memory)| memory.pool.as_ref());
         let of_incidents = self.incidents.open().values().filter_map(|case| case.incident.pool.as_ref());
         self.nodes_seen.pools_before = of_machines.chain(of_incidents).cloned().collect();
-        self.nodes_seen.begins_after_long_gap = last_alive.is_none_or(|at| Self::was_long_gap(at, self.now));
-        if self.out_of_sight.is_empty() {
+        let pools = &self.roster.pools;
+        self.nodes_seen.has_other_pools =
+            self.nodes_seen.pools_before.iter().any(|it| !pools.contains_key(it))
+                || self.out_of_sight.unseen().values().any(|memory| memory.pool.is_none());
+        let begins_late = last_alive.is_none_or(|at| Self::was_long_gap(at, self.now));
+        self.nodes_seen.long_gap_ended = begins_late.then_some(self.now);
+        if !was_watched {
             return;
         }
         let is_past = |at: &Time| *at <= self.now;
@@ -76,7 +85,7 @@ impl State {
         let since = since.filter(|since| is_past(since) && last_alive.as_ref().is_none_or(is_past));
         let since = since.unwrap_or(self.now - (EVENTS_LIVE + Span::from_ms(1)));
         self.nodes_seen.complete = Some(since);
-        self.nodes_seen.begins_after_long_gap = self.is_long_unseen();
+        self.nodes_seen.long_gap_ended = self.is_long_unseen().then_some(self.now);
         self.tell_unseen(Some(since));
     }
 
@@ -87,6 +96,7 @@ impl State {
         seen.proved = seen.proved.map(|(since, last)| (moved(since), moved(last)));
         seen.gap_ended = seen.gap_ended.map(&moved);
         seen.told_from = seen.told_from.map(&moved);
+        seen.long_gap_ended = seen.long_gap_ended.map(&moved);
         let since = seen.unseen_since.map(&moved);
         self.tell_unseen(since);
     }
@@ -119,6 +129,11 @@ impl State {
         }
         let nodes = &self.cluster.nodes;
         self.nodes_seen.names.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
+        if is_long && !is_first {
+            self.nodes_seen.long_gap_ended = Some(self.now);
+            // Those that are new to the ledger were in the sight of this process before.
+            self.nodes_seen.pools_before.extend(self.roster.pools.keys().cloned());
+        }
         if is_long {
             self.nodes_seen.told_from = Some(self.now - EVENTS_LIVE);
             let lost = nodes.iter().filter(|(_, node)| node.lost).map(|(name, _)| name.clone());
@@ -147,6 +162,7 @@ impl State {
     pub(super) fn doubt_births_before(&mut self, before: Time) {
         if Self::was_long_gap(before, self.now) {
             self.doubt_births_of(|_| true);
+            self.begin_escalations_again();
         }
     }
 
@@ -170,9 +186,10 @@ impl State {
             false => self.nodes_seen.told_from.map(|from| self.now.since(from)),
         };
         let Some(told_for) = told_for else { return };
-        let (now, is_continued) = (self.now, !self.nodes_seen.begins_after_long_gap);
+        let now = self.now;
+        let is_own_gap = self.cluster.synced_once() && self.is_long_unseen();
         let Some(view) = self.clouds.get_mut(cloud) else { return };
-        let horizon = view.listed_begun.map(|begun| begun.earlier_by(told_for));
+        let horizon = view.last_begun.map(|begun| begun.earlier_by(told_for));
         for id in touched {
             let Some(seen) = view.instances.get_mut(id).filter(|seen| seen.first_seen == now) else {
                 continue;
@@ -185,8 +202,9 @@ impl State {
                 continue;
             }
             let machine = MachineKey::Instance(cloud.clone(), id.clone());
-            let was_judged = is_continued && self.incidents.has_open(&machine);
-            let is_adopted = seen.pool().is_some_and(|pool| self.nodes_seen.is_new(pool));
+            let was_judged =
+                !is_own_gap && self.incidents.has_open_since(&machine, self.nodes_seen.long_gap_ended);
+            let is_adopted = !is_own_gap && seen.pool().is_some_and(|pool| self.nodes_seen.is_new(pool));
             if !was_judged && !is_adopted {
                 seen.doubt_life();
             }
@@ -226,9 +244,9 @@ impl State {
         self.nodes_seen.names.remove(name);
     }
 
-    /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The machine is in ERROR, or stopped, so
-    /// that no incident says that the Node went. The next process knows it from the ledger: after a night without us it would
-    /// take that Node for one that went unwatched, and hold the machine. Once the Node is there again, that is over.
+    /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The next process knows it from the ledger:
+    /// after a night without us it would take that Node for one that went unwatched, and hold the machine. Once the Node is there
+    /// again, that is over, although an incident may wait for hours after that: for its dwell, or for a person's word.
     pub(super) fn note_seen_to_go(&mut self, key: &MachineKey) {
         let Some((_, seen)) = self.context().seen(key) else { return };
         let Some(node) = &seen.joined else { return };
@@ -236,8 +254,7 @@ impl State {
         let has_changed = if self.cluster.nodes.contains_key(node) {
             self.nodes_seen.seen_to_go.remove(key)
         } else {
-            let is_told = self.incidents.has_open_as(key, FaultKind::Vanished)
-                || self.cluster.lost_together.contains(key);
+            let is_told = self.cluster.lost_together.contains(key);
             let is_seen =
                 self.cluster.source.trust(self.now).is_given() && !self.nodes_seen.names.contains(node);
             let stays = seen.pool().is_some() && !seen.goes();
@@ -248,6 +265,18 @@ impl State {
         };
         if has_changed {
             self.outbox.record(self.signed(key.clone(), signs));
+        }
+    }
+
+    /// The same of machines that are out of sight: these Nodes are there again.
+    pub(super) fn note_back_out_of_sight(&mut self, back: Vec<MachineKey>) {
+        for key in back {
+            if self.nodes_seen.seen_to_go.remove(&key)
+                && let Some(memory) = self.out_of_sight.get_mut(&key)
+            {
+                let signs = memory.signs.clone();
+                self.outbox.record(self.signed(key, signs));
+            }
         }
     }
 
@@ -269,9 +298,19 @@ impl State {
     /// one that was lost with others: until it has a Node again, or a person deletes the machine. A left-over Node of an old
     /// name, which is there beside it and silent, says nothing of the one that went.
     pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
-        if self.nodes_seen.names.remove(node) && self.cluster.lost_together.insert(key.clone()) {
+        // The name stays: two machines may have joined as that Node, one after the other.
+        let is_unwatched = self.nodes_seen.names.contains(node)
+            || self.was_taken_over_unwatched(key, node) && !self.was_seen_to_go(key);
+        if is_unwatched && self.cluster.lost_together.insert(key.clone()) {
             self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
         }
+    }
+
+    /// Its Node's name is another machine's now, and there was a gap longer than events live, in which it may have been
+    /// drained: a person kept it, and a successor registered under its name. When that one died, both were deleted.
+    pub(super) fn was_taken_over_unwatched(&self, key: &MachineKey, node: &NodeName) -> bool {
+        let MachineKey::Instance(_, id) = key else { return false };
+        self.nodes_seen.long_gap_ended.is_some() && self.is_of_another(node, id)
     }
 
     /// The same of a machine that is not known to have joined, and whose life before our sight nothing tells.
@@ -302,8 +341,12 @@ impl State {
         if is_seen {
             self.tell_unmarked();
         }
+        // Until its cloud is listed, no machine is doubted that was joining before the gap.
+        let listed_since = |then: Time| {
+            self.clouds.values().all(|view| view.source.last_good().is_some_and(|at| at >= then))
+        };
         let is_kept = || self.nodes_seen.names.is_empty() || was_listed && !self.owes_unwatched();
-        if is_seen && is_kept() {
+        if is_seen && self.nodes_seen.long_gap_ended.is_none_or(listed_since) && is_kept() {
             self.tell_unseen(None);
         }
     }

@@ -194,4 +194,14 @@ impl NodeEvent {
     pub fn is_removal(&self) -> bool {
         matches!(&*self.reason, "DeletingNode" | "RemovingNode")
     }
+
+    /// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).
+    pub fn is_cordon(&self) -> bool {
+        &*self.reason == "NodeNotSchedulable"
+    }
+
+    /// The kubelet's word for the end of a cordon.
+    pub fn is_uncordon(&self) -> bool {
+        &*self.reason == "NodeSchedulable"
+    }
 }

@@ -82,8 +82,8 @@ pub struct CloudView {
     pub(super) listed_at: Time,
     /// The latest that any full listing began, by the cloud's own clock.
     newest_begun: Option<ServiceTime>,
-    /// The same of the last listing of any kind.
-    last_begun: Option<ServiceTime>,
+    /// The cloud's own clock when the last listing of any kind began.
+    pub(crate) last_begun: Option<ServiceTime>,
     /// Which reads by id failed.
     unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.

@@ -40,6 +40,8 @@ pub struct NodeSeen {
     pub node: Arc<Node>,
     /// The instance that it stands for, and how that was found.
     pub link: Option<Link>,
+    /// The machine that this object stood for first.
+    pub first_link: Option<MachineKey>,
     /// Since when Ready has had its present value.
     pub ready_since: Time,
     /// A doubted list lacks it.
@@ -77,6 +79,7 @@ impl NodeSeen {
         Self {
             node: node.clone(),
             link: None,
+            first_link: None,
             ready_since: now,
             lost: false,
             first_seen: now,
@@ -111,6 +114,7 @@ impl NodeSeen {
             marked,
             node: _,
             link: _,
+            first_link: _,
             lost: _,
             unmarked: _,
             found: _,
@@ -466,6 +470,7 @@ impl ClusterView {
         if seen.link.is_some() != link.is_some() {
             self.leases.nodes_changed();
         }
+        seen.first_link = seen.first_link.take().or_else(|| link.as_ref().map(Link::machine));
         seen.link = link;
     }
 

@@ -50,12 +50,14 @@ impl NodeEvents {
         }
     }
 
-    /// The oldest about the same node makes room, or the oldest of all.
+    /// The oldest about the same node makes room, or the oldest of all. The last word of a cordon stays as long as it may: each
+    /// kubelet may write events about every node, and 31 of them pushed it out.
     fn keep(&mut self, told: Told) {
-        let mut of_node =
-            self.told.iter().enumerate().filter(|(_, other)| other.event.node == told.event.node);
-        let oldest = of_node.next().map(|(place, _)| place);
-        if of_node.count() + 1 >= OF_NODE_MAX {
+        let is_its = |other: &&Told| other.event.node == told.event.node;
+        if self.told.iter().filter(is_its).count() + 1 >= OF_NODE_MAX {
+            let cordon = self.told.iter().rposition(|other| is_its(&other) && other.event.is_cordon());
+            let mut places = self.told.iter().enumerate().filter(|(_, other)| is_its(other));
+            let oldest = places.find(|(place, _)| Some(*place) != cordon).map(|(place, _)| place);
             oldest.and_then(|place| self.told.remove(place));
         }
         push(&mut self.told, told);
@@ -90,6 +92,20 @@ impl NodeEvents {
         push(&mut self.gone, (name.clone(), uid.clone()));
         let long_before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
         self.end_what_is_of_another(name, uid, |is_before| is_before, long_before);
+        self.take_cordons_back(last_there, name);
+    }
+
+    /// Each client may write that a node was uncordoned. That takes a cordon back where the object was there for a while after
+    /// that, so that it was seen whether it was cordoned. A machine that was drained while no process looked was rebooted and
+    /// deleted after one such event.
+    fn take_cordons_back(&mut self, last_there: Option<Time>, name: &NodeName) {
+        let is_seen = |at: &Time| last_there.is_some_and(|there| there.since(*at) > ABOUT_THEN);
+        let uncordons = self.told.iter().filter(|told| told.event.node == *name && told.event.is_uncordon());
+        let Some(until) = uncordons.map(|told| told.at).filter(is_seen).max() else { return };
+        self.end(|told| {
+            let is_of_cordon = told.event.is_cordon() || told.event.is_uncordon();
+            told.event.node == *name && is_of_cordon && told.at <= until
+        });
     }
 
     /// Of what was said about this name, ends what is known to be of another object than this one. What names no uid is judged

@@ -49,8 +49,8 @@ pub struct Seen {
     pub born_in_sight: bool,
     /// The ledger holds that it was.
     pub born_kept: bool,
-    /// It was minutes old when it came into sight, or its cloud had not been listed for as long: by then it may have joined, served
-    /// and been drained under a Node that names no instance.
+    /// It was minutes old when it came into sight, or its cloud had not been listed for as long: by then it may have joined,
+    /// served and been drained under a Node that names no instance.
     pub came_late: bool,
     /// Since it came into sight the nodes went unseen for longer than events live: it may have joined, served and been drained.
     pub may_have_served: bool,

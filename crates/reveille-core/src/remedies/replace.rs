@@ -69,7 +69,10 @@ fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers
 
 /// It ran before we looked, never joined in sight, and nothing says that its first boot failed: it may have served.
 fn is_of_unknown_history(case: &Case, seen: &Seen) -> bool {
-    let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.is_known_since_birth();
+    // That a Node of its name went is an event's word.
+    let kind = case.incident.key.kind;
+    let never_joined = kind == FaultKind::NeverJoined || kind == FaultKind::Vanished && seen.joined.is_none();
+    let unknown_history = never_joined && !seen.is_known_since_birth();
     // Each client may write events: as they permit nothing, they prevent nothing, also where they stand first.
     let first = case.incident.findings.iter().find(|finding| !finding.is_of_events_alone());
     let first_boot_failed = first.is_some_and(|finding| {

@@ -123,6 +123,8 @@ fn kubelet_event_proves_drain_missed_in_a_watch_gap() {
         if uncordoned {
             say(&mut field, "NodeNotSchedulable", "kubelet");
             say(&mut field, "NodeSchedulable", "kubelet");
+            // Each client may say that. The Node is shown, and is not cordoned.
+            field.run(Span::from_min(2));
         }
         field.nodes.remove("i003");
         field.sync_nodes();

@@ -305,8 +305,8 @@ pub fn table() -> String {
          seven Nodes tell of their machines what those of bare metal and k3s tell: another UUID, no instance, and a host name\n\
          that the cloud made of the server's name.\n\n\
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{gaps}\n\
-         In half of the courses of seeds from {wakings_from} on, a watch that slept for over five minutes has lost its place and\n\
-         lists again. In all of them starts may end before their first step, and cordons be taken back.\n\n\
+         In half of the courses of seeds from {wakings_from} on, a watch that slept for over five minutes has lost its place\n\
+         and lists again. In all of them starts may end before their first step, and cordons be taken back.\n\n\
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{wakings}"
     )
 }

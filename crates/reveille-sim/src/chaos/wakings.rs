@@ -2,12 +2,12 @@
 //! cordon that was taken back meanwhile.
 //!
 //! ```text
-//!  seed ─ stream "waking faults" ─▶ a sleep or starts that fail, and in it a machine made, drained, cordoned for a while ─▶ Draft
+//!  seed ─ stream "waking faults" ─▶ a sleep or starts that fail, and in it a machine made, drained, cordoned ─▶ Draft
 //! ```
 //!
-//! Courses of seeds below [`SEEDS_FROM`] were played before. In them a process that woke up was told all that it had slept through,
-//! every start came to its first step, and a cordon stood until its Node was gone. Two faults that deleted drained machines were
-//! found by reading, because no world had such a start or such a sleep.
+//! Courses of seeds below [`SEEDS_FROM`] were played before. In them a process that woke up was told all that it had slept
+//! through, every start came to its first step, and a cordon stood until its Node was gone. Two faults that deleted drained
+//! machines were found by reading, because no world had such a start or such a sleep.
 
 use reveille_core::model::time::Span;
 

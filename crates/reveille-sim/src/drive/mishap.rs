@@ -25,8 +25,8 @@ pub enum Mishap {
     Pause(Span),
     /// It dies now, and another starts after so long.
     Crash(Span),
-    /// So many of the next starts end before their first step (a right that is missing, a region that is misspelled), each so long
-    /// before the next one.
+    /// So many of the next starts end before their first step (a right that is missing, a region that is misspelled), each so
+    /// long before the next one.
     StartsFail(u32, Span),
     /// It dies at this point of the next intent, and another starts after so long.
     CrashAt(CrashPoint, Span),

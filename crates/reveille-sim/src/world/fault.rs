@@ -304,8 +304,7 @@ impl Fault {
     /// The name in scenarios and logs.
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::GroupLost { slips: false, .. } => "group-lost",
-            Self::GroupLost { slips: true, .. } => "group-slips",
+            Self::GroupLost { slips, .. } => ["group-lost", "group-slips"][*slips as usize],
             Self::PairLost(_) => "pair-lost",
             Self::SecondPort(_) => "second-port",
             Self::PortSecurityOff(_) => "port-security-off",

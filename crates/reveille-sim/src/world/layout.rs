@@ -116,9 +116,9 @@ pub struct Variety {
     pub untold_route_limit: bool,
     /// Faults of listings and reads of the cloud are the other project's, where there is one. Otherwise they are the first's.
     pub troubled_other: bool,
-    /// The API server does not keep what changes while a process of ours sleeps for over five minutes, so that it lists again when
-    /// it wakes up: etcd is compacted every five minutes (kube-apiserver `--etcd-compaction-interval`). Otherwise the window of
-    /// the watch cache is long enough for everything, as where little changes.
+    /// The API server does not keep what changes while a process of ours sleeps for over five minutes, so that it lists again
+    /// when it wakes up: etcd is compacted every five minutes (kube-apiserver `--etcd-compaction-interval`). Otherwise the
+    /// window of the watch cache is long enough for everything, as where little changes.
     pub lists_after_sleep: bool,
     /// How far the cloud's clock and the cluster's are ahead of ours, in milliseconds: what each writes is by its own.
     pub clocks_ms: [i64; 2],

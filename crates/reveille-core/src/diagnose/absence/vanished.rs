@@ -25,10 +25,6 @@ use crate::diagnose::question::{JudgeContext, absent, finding};
 /// The reason of the event by which a cloud controller says that it deletes a Node
 /// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
 const DELETING_NODE: &str = "DeletingNode";
-/// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).
-const CORDONED: &str = "NodeNotSchedulable";
-/// The kubelet's word for the end of a cordon.
-const UNCORDONED: &str = "NodeSchedulable";
 
 /// `own` is the uid of the Node that the machine stood as, where this process saw it.
 pub(super) fn judge_vanished(
@@ -75,14 +71,13 @@ fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
     &told[ended.map_or(0, |at| at + 1)..]
 }
 
-/// Whether the kubelet of this Node last said that it was cordoned. That outlives the Node for an hour, and tells of a drain
-/// that no list showed.
+/// Whether the kubelet of this Node said that it was cordoned, and that was not taken back. It outlives the Node for an hour, and
+/// tells of a drain that no list showed.
 pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
-    let told = cluster.events_about(name).map(|event| &*event.reason);
-    told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last() == Some(CORDONED)
+    cluster.events_about(name).any(NodeEvent::is_cordon)
 }
 
-/// Of which Nodes that machines of these names may have a kubelet last said that they were cordoned, when that was heard, and
+/// Of which Nodes that machines of these names may have a kubelet said that they were cordoned, when that was heard last, and
 /// what it said.
 pub fn cordons_told<'a>(
     cluster: &'a ClusterView,
@@ -92,11 +87,10 @@ pub fn cordons_told<'a>(
     let is_its = |node: &NodeName| names.iter().any(|name| is_one_host(node.as_str(), name));
     let mut last = BTreeMap::new();
     for (at, event) in cluster.node_events() {
-        if matches!(&*event.reason, CORDONED | UNCORDONED) && is_its(&event.node) {
+        if event.is_cordon() && is_its(&event.node) {
             last.insert(&event.node, (at, event));
         }
     }
-    last.retain(|_, (_, event)| &*event.reason == CORDONED);
     last
 }
 

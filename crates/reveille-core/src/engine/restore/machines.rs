@@ -74,7 +74,10 @@ impl Replay {
                 self.state.agents.remember(machine.clone(), heard);
                 self.state.traces.restore(machine, trace, told, at.min(self.state.now));
             }
-            Record::Forgotten { machines, .. } => self.depart(machines, false),
+            Record::Forgotten { machines, .. } => {
+                machines.iter().for_each(|key| self.state.out_of_sight.entry(key.clone()).born = None);
+                self.depart(machines, false);
+            }
             Record::Departed { machines, disowned, .. } => self.depart(machines, disowned),
             Record::Paused { at, scope, over } => self.state.pauses.take(at, scope, over),
             Record::Returned { at, machines } => self.state.return_at(at, &machines),
@@ -89,8 +92,8 @@ impl Replay {
         for key in machines {
             let memory = std::mem::take(self.state.out_of_sight.entry(key.clone()));
             // Of no pool any more, as when its marks were seen to be off.
-            let pool = memory.pool.clone().filter(|_| !disowned);
-            self.state.depart(key, Remembered { pool, disowned, ..memory });
+            let (pool, born) = (memory.pool.clone().filter(|_| !disowned), memory.born.filter(|_| !disowned));
+            self.state.depart(key, Remembered { pool, born, disowned, ..memory });
         }
     }
 

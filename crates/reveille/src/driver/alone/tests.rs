@@ -355,8 +355,9 @@ async fn rights_that_were_taken_away_do_not_let_two_act() {
     assert!(second.presence().forbids(&deletion()).is_some(), "a Lease was read before");
 }
 
-/// An account that may read Leases and not write them finds the Lease of another account's controller, which ended without letting
-/// it go. For ever it said that the other one acts, and did nothing. One that wrote Leases before lost the right a moment ago.
+/// An account that may read Leases and not write them finds the Lease of another account's controller, which ended without
+/// letting it go. For ever it said that the other one acts, and did nothing. One that wrote Leases before lost the right a
+/// moment ago.
 #[tokio::test]
 async fn left_lease_that_may_not_be_written_is_no_other_controller() {
     for wrote_before in [false, true] {

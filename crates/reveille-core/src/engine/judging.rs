@@ -75,6 +75,7 @@ impl State {
                 let place = self.place_unseen(key);
                 self.counts.set(key, place);
             } else if self.has_listed(key) {
+                self.note_gone_with_incident(key);
                 self.forget(key, Verdict::SubjectGone);
             } else {
                 // Its cloud's list is doubted. When that ends the machine is gone, or was never ours, and counts no more.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::diagnose::hosting;
 use crate::effect::Look;
 use crate::model::id::{CloudName, InstanceId, PoolName};
-use crate::model::incident::MachineKey;
+use crate::model::incident::{MachineKey, Subject};
 use crate::model::roster::{Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::Seen;
@@ -50,6 +50,20 @@ impl State {
         let (cloud, id) = (cloud.clone(), id.clone());
         self.note_others(vec![pool.clone()], format!("another client deleted instance {id}").into());
         self.reads.ask(Look::Actions(cloud, id.clone()), LookFor::Deleter(pool, id));
+    }
+
+    /// Only an incident of the ledger knows it, and its cloud's list does not hold it: it went while no process was looking
+    /// (seed 7801812).
+    pub(super) fn note_gone_with_incident(&mut self, key: &MachineKey) {
+        let MachineKey::Instance(cloud, id) = key else { return };
+        if self.book.deleted_by_us(id) || self.out_of_sight.has_departed(cloud, id) {
+            return;
+        }
+        let subject = Subject::Machine(key.clone());
+        let Some(pool) = self.incidents.of(&subject).find_map(|case| case.incident.pool.clone()) else {
+            return;
+        };
+        self.note_others(vec![pool], format!("another client deleted instance {id}").into());
     }
 
     /// Others took a machine of these pools away, and may be at work there. The next process has to know, too.

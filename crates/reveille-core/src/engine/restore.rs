@@ -68,6 +68,10 @@ impl State {
     }
 }
 
+/// What was tried counts over the time between two processes for so long: of each machine that is dead a restart each hour or two
+/// would begin with a reboot, and come to no other step.
+const TRIES_COUNT_FOR: Span = Span::from_min(6 * 60);
+
 /// By how much the clock was set back over all of a ledger: when it began, the clock was ahead of the one that wrote its end by
 /// so much.
 fn set_back(records: &[Record]) -> Span {
@@ -352,6 +356,8 @@ impl Replay {
         state.resume_operations();
         if how.last_alive.is_none_or(|last| how.now < last || State::was_long_gap(last, how.now)) {
             state.rollouts.doubt();
+        }
+        if how.last_alive.is_some_and(|last| how.now.since(last) > TRIES_COUNT_FOR) {
             state.begin_escalations_again();
         }
         state.ripe.extend(state.incidents.open().keys().cloned());

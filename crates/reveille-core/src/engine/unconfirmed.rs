@@ -43,8 +43,8 @@ impl State {
 }
 
 impl State {
-    /// For longer than events live no process looked: a machine that was power-cycled in vain before may have been well since,
-    /// and the next step would be its deletion. What was tried is over, but for what is under way or what a person wants.
+    /// For hours no process looked: a machine that was power-cycled in vain before may have been well since, and the next step
+    /// would be its deletion. What was tried is over, but for what is under way or what a person wants.
     pub(super) fn begin_escalations_again(&mut self) {
         let is_over = |case: &&Case| {
             let incident = &case.incident;

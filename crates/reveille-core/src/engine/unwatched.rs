@@ -162,7 +162,6 @@ impl State {
     pub(super) fn doubt_births_before(&mut self, before: Time) {
         if Self::was_long_gap(before, self.now) {
             self.doubt_births_of(|_| true);
-            self.begin_escalations_again();
         }
     }
 

@@ -8,6 +8,7 @@ use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::{NodeEvent, Provider, Ready};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster, stamp};
 use super::steps::{made, min, next, roster_with};
@@ -514,4 +515,20 @@ fn newborn_drained_while_its_cell_was_down_is_held() {
     field.ports.insert("new".into(), its_port);
     field.run(min(6 * 60));
     assert!(!touched(&field, "new"), "{:?}", made(&field));
+}
+
+/// An incident alone names a machine: it ran before our first start and never joined. Others delete it while no process runs, and
+/// may be at work on the next one of its pool (seed 7801812).
+#[test]
+fn machine_that_an_incident_alone_knew_went_by_others() {
+    let mut field = Field::new(roster()).populate(10);
+    field.now = field.now + min(24 * 60);
+    made_then(&mut field, "new", Time::from_ms(0));
+    field.run_until(min(60), |field| field.case("new", FaultKind::NeverJoined).is_some());
+    field.delete_machine("new");
+    let mut field = off(field, min(2), roster());
+    field.run(min(1));
+    let is_noted =
+        |record: &Record| matches!(record, Record::OthersActed { what, .. } if what.contains("new"));
+    assert!(field.records.iter().any(is_noted));
 }

@@ -124,6 +124,8 @@ impl State {
             .collect();
         for node in weakly {
             self.relink(&node);
+            // What its own instance has as well, is no sign that it runs on another one.
+            self.mark_sharing(&node);
         }
         self.relink_agents();
         self.note_born(name, &change.touched);
@@ -246,6 +248,12 @@ impl State {
             let sharing = self.context().views().machines_of(&gone);
             self.dirty.extend(sharing);
             self.unlink(&gone);
+        }
+        // A machine that shared the identity that this Node had before is contested no more. Two patches within a millisecond
+        // left a dead one judged as a duplicate until a restart.
+        for before in &change.moved {
+            let sharing = self.context().views().machines_of(before);
+            self.dirty.extend(sharing);
         }
         for name in &change.applied {
             self.taken_away.forget(name);

@@ -241,6 +241,8 @@ pub struct ClusterChange {
     pub applied: Vec<NodeName>,
     /// These went, with what they were.
     pub removed: Vec<NodeSeen>,
+    /// These say now that they run on another machine: as they were before.
+    pub moved: Vec<NodeSeen>,
     /// Of which machines it is believed only now that their Nodes went together.
     pub lost_together: Vec<MachineKey>,
 }
@@ -321,7 +323,9 @@ impl ClusterView {
                 return;
             }
             if seen.node.uid == node.uid {
-                self.identities.change(&seen.node, node);
+                if self.identities.change(&seen.node, node) {
+                    change.moved.push(seen.clone());
+                }
                 let old = seen.node.clone();
                 seen.is_now(now, node);
                 if old.addresses != node.addresses {

@@ -56,13 +56,16 @@ impl Identities {
         }
     }
 
-    /// Takes a new description of the same Node object. Nearly always the Node is on the same machine as before.
-    pub(super) fn change(&mut self, before: &Node, now: &Node) {
-        let same = before.system_uuid == now.system_uuid && before.addresses == now.addresses;
-        if !same || before.pod_ranges != now.pod_ranges || before.provider != now.provider {
+    /// Takes a new description of the same Node object. Nearly always the Node is on the same machine as before; true where it
+    /// says otherwise.
+    pub(super) fn change(&mut self, before: &Node, now: &Node) -> bool {
+        let same_status = before.system_uuid == now.system_uuid && before.addresses == now.addresses;
+        let same = same_status && before.provider == now.provider;
+        if !same || before.pod_ranges != now.pod_ranges {
             self.remove(before);
             self.add(now);
         }
+        !same
     }
 
     pub(super) fn pack(&mut self) {

@@ -30,6 +30,7 @@ mod handover;
 mod hearsay;
 mod hosting;
 mod identity;
+mod impersonation;
 mod lamed;
 mod late;
 mod leases;

@@ -19,12 +19,15 @@ use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
 use crate::model::time::Time;
+use crate::observe::machine_signs::Signs;
 use crate::observe::remembered::Remembered;
 use crate::safeguard::{Safeguard, stands};
 
-/// So many machines that went out of sight are remembered: those that are gone give way to those that are there, the oldest
-/// first.
+/// So many machines that went out of sight are remembered. Which of them give way, [`worth`] says; of equals, the oldest.
 const DEPARTED_MAX: usize = 256;
+/// So many of them that no listing ever showed do not give way to others: every client that may make Nodes makes such ids up, and
+/// 300 of them pushed out drained machines whose cell was down.
+const NEVER_SHOWN_MAX: usize = 64;
 /// So many open fates are told: a list that is cut short lacks half of a fleet. Of the others each process counts from its own
 /// first list.
 const FATES_MAX: usize = 16;
@@ -148,11 +151,17 @@ impl OutOfSight {
             return Some(machine);
         }
         let is_full = self.departed.len() == DEPARTED_MAX;
-        // One that an operator took the marks off is there, and may be marked again any day.
-        let gone = || self.departed.iter().position(|(_, memory)| !memory.disowned).unwrap_or(0);
-        let forgotten = is_full.then(gone).and_then(|place| self.departed.remove(place));
+        let forgotten = is_full.then(|| self.least_worth()).and_then(|place| self.departed.remove(place));
         self.departed.push_back((machine, memory));
         forgotten.map(|(machine, _)| machine)
+    }
+
+    /// The place of the one that gives way to the next.
+    fn least_worth(&self) -> usize {
+        let of_never_shown = self.departed.iter().filter(|(_, memory)| was_never_shown(memory)).count();
+        let is_crowded = of_never_shown > NEVER_SHOWN_MAX;
+        let places = self.departed.iter().enumerate();
+        places.min_by_key(|(_, (_, memory))| worth(memory, is_crowded)).map_or(0, |(place, _)| place)
     }
 
     /// What is known of those of these machines that had departed holds as before. Those of them whose Node was lost with others.
@@ -184,6 +193,24 @@ impl OutOfSight {
     }
 }
 
+/// Only a listing tells of which pool a machine is, and that its marks were taken off.
+const fn was_never_shown(memory: &Remembered) -> bool {
+    memory.pool.is_none() && !memory.disowned
+}
+
+/// Who is worth less gives way before others. A machine that an operator took the marks off is there, and may be marked again
+/// any day. One that its cell denies comes back with its cell, and what protected it then has to be known.
+fn worth(memory: &Remembered, is_crowded: bool) -> u8 {
+    let is_protected = memory.left.is_some() || memory.lost_together || memory.signs != Signs::default();
+    match memory {
+        _ if was_never_shown(memory) && is_crowded => 0,
+        _ if was_never_shown(memory) => 2,
+        _ if memory.disowned => 4,
+        _ if is_protected => 3,
+        _ => 1,
+    }
+}
+
 fn memory_in<'d>(
     departed: &'d mut VecDeque<(MachineKey, Remembered)>,
     machine: &MachineKey,
@@ -194,6 +221,7 @@ fn memory_in<'d>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::cloud::Left;
 
     fn machine(id: &str) -> MachineKey {
         MachineKey::Instance("c".into(), id.into())
@@ -247,16 +275,43 @@ mod tests {
         assert_eq!(known.joined_as(&"m".into()), None);
     }
 
+    /// One that a listing showed.
+    fn shown(node: &str) -> Remembered {
+        Remembered { pool: Some("workers".into()), ..memory(node) }
+    }
+
     #[test]
     fn those_that_are_gone_give_way_before_those_that_are_there() {
         let mut known = OutOfSight::default();
         known.depart(machine("there"), Remembered { disowned: true, ..memory("n") });
-        for number in 1..DEPARTED_MAX {
-            assert_eq!(known.depart(machine(&format!("gone-{number}")), memory("n")), None);
+        known.depart(machine("lost"), Remembered { lost_together: true, ..shown("n") });
+        for number in 2..DEPARTED_MAX {
+            assert_eq!(known.depart(machine(&format!("gone-{number}")), shown("n")), None);
         }
-        assert_eq!(known.depart(machine("more"), memory("n")), Some(machine("gone-1")));
+        assert_eq!(known.depart(machine("more"), shown("n")), Some(machine("gone-2")));
         assert_eq!(known.departed().count(), DEPARTED_MAX);
         assert_eq!(known.depart(machine("there"), memory("n")), None, "it has a place already");
+    }
+
+    #[test]
+    fn made_up_machines_give_way_before_those_that_were_shown() {
+        let mut known = OutOfSight::default();
+        let left = Some(Box::new(Left { at: Time::default(), sign: "drained".into() }));
+        known.depart(machine("drained"), Remembered { left: left.clone(), ..shown("n") });
+        known.depart(machine("gone"), shown("n"));
+        let made_up = |number: usize| machine(&format!("made-up-{number:03}"));
+        let push =
+            |known: &mut OutOfSight, key| known.depart(key, Remembered { left: left.clone(), ..memory("n") });
+        (2..DEPARTED_MAX).for_each(|number| assert_eq!(push(&mut known, made_up(number)), None));
+        assert_eq!(push(&mut known, made_up(900)), Some(made_up(2)), "the oldest of them");
+        let drained = Remembered { left: left.clone(), ..shown("n") };
+        let others = (0..DEPARTED_MAX).map(|number| machine(&format!("i{number:03}")));
+        let forgotten: Vec<_> = others.filter_map(|key| known.depart(key, drained.clone())).collect();
+        let (crowd, rest) = forgotten.split_at(DEPARTED_MAX - 2 - NEVER_SHOWN_MAX);
+        assert!(crowd.iter().all(|key| key.to_string().contains("made-up")), "{crowd:?}");
+        assert_eq!(rest[0], machine("gone"), "the others make room for the first 64");
+        assert!(rest[1..=NEVER_SHOWN_MAX].iter().all(|key| key.to_string().contains("made-up")), "{rest:?}");
+        assert_eq!(rest[NEVER_SHOWN_MAX + 1], machine("drained"));
     }
 
     #[test]

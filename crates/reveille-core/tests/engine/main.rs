@@ -14,6 +14,7 @@ mod beside;
 mod booting;
 mod borrowed_identity;
 mod bursts;
+mod churn;
 mod clock;
 mod consoles;
 mod counted;

@@ -1,0 +1,39 @@
+//! What comes and goes without an end: Nodes that name machines which no cloud has.
+
+use std::sync::Arc;
+
+use reveille_core::event::{ClusterFact, Event};
+use reveille_core::model::node::{Node, Ready};
+use reveille_core::model::time::Span;
+
+use super::fixture::{Field, node, roster};
+use super::steps::{made, min};
+
+/// A client may make Nodes that name instances which no cloud has, and delete them: with a cordon, each is remembered as a
+/// machine that was drained. 300 of them pushed a drained machine out of memory whose cell was down, and it was rebooted and
+/// deleted.
+#[test]
+fn drained_machine_is_remembered_beside_made_up_ids() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    field.nodes.get_mut("i003").unwrap().cordoned = true;
+    field.run(min(2));
+    field.nodes.remove("i003");
+    field.run(min(2));
+    let instance = field.instances.remove("i003").unwrap();
+    let port = field.ports.remove("i003").unwrap();
+    field.run(min(60));
+    for number in 0..300 {
+        let drained = node(&format!("made-up-{number}"), Ready::False);
+        let drained = Node { cordoned: true, ..drained };
+        let deleted = ClusterFact::Deleted { name: drained.name.clone(), uid: drained.uid.clone() };
+        for fact in [ClusterFact::Applied(Arc::new(drained)), deleted] {
+            field.now = field.now + Span::from_ms(10);
+            field.feed(Event::Cluster(fact));
+        }
+    }
+    field.instances.insert("i003".into(), instance);
+    field.ports.insert("i003".into(), port);
+    field.run(min(6 * 60));
+    assert!(made(&field).is_empty(), "{:?}", made(&field));
+}

@@ -6,7 +6,8 @@
 //!  ledger, after a restart ────────▶ remember ─▶ editions that the next listing is held against
 //! ```
 //!
-//! Each pool in `rolling` is in `of`. `plan::interlock` says what a rollout holds.
+//! Each pool in `rolling` is in `of`. `plan::interlock` says what a rollout holds. Rollouts that follow one another hold a pool
+//! for an hour at most, as the deletions of others do (`plan::others`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -45,7 +46,8 @@ struct Rollout {
     /// What the ledger knows of it, once the pool was rolled. Each of these is there still.
     told: Editions,
     changed_at: Option<Time>,
-    /// When that was by a clock that stands still in gaps: each of them makes the last change later.
+    /// Since when it changes again and again, each time before it had been quiet, by a clock that stands still in gaps: each of
+    /// them makes the last change later.
     since: Option<Time>,
 }
 
@@ -158,11 +160,12 @@ impl Rollouts {
         let known = self.of.remove(&pool).unwrap_or_default();
         let changed_at = turned_up.or(known.changed_at);
         let is_new = changed_at == Some(now);
-        let since = known.since.filter(|_| !is_new).or(changed_at);
+        let goes_on = !is_new || known.changed_at.is_some_and(|at| now < at + quiet);
+        let since = known.since.filter(|_| goes_on).or(changed_at);
         let told = if is_new { is.told() } else { known.told.those_in(&is) };
         let is_told = !is_new && told == known.told;
         let rollout = Rollout { is, told, changed_at, since };
-        let until = changed_at.map(|at| at + quiet);
+        let until = rollout.until(quiet);
         match until {
             Some(until) => self.rolling.insert(pool.clone(), until),
             None => self.rolling.remove(&pool),
@@ -215,7 +218,8 @@ impl Rollouts {
                     let longest = since.unwrap_or(now) + OTHERS_BLOCK_MAX;
                     // Never shorter than before the gap.
                     *until = (now + quiet).min(longest).max(jump.along(*until));
-                    *changed_at = Some(*until - quiet);
+                    // Where the hour cuts it short, the last change is later than that.
+                    *changed_at = Some(*until - quiet).max(changed_at.map(|at| jump.along(at)));
                 }
                 Jump::Gap { .. } => {}
                 Jump::Back { .. } => jump.stands([until]),
@@ -237,6 +241,13 @@ impl Rollouts {
 }
 
 impl Rollout {
+    /// Until when the pool is left alone: it is quiet by then, or has not been for an hour. A server of another image that was
+    /// made and deleted each 25 minutes held its pool for ever.
+    fn until(&self, quiet: Span) -> Option<Time> {
+        let (changed_at, since) = self.changed_at.zip(self.since)?;
+        Some((changed_at + quiet).min(since + OTHERS_BLOCK_MAX.max(quiet)))
+    }
+
     /// The pool was rolled: kept for the next process.
     fn record(&self, pool: &PoolName, until: Time, what: &str) -> Option<Record> {
         let at = self.changed_at?;
@@ -306,6 +317,43 @@ mod tests {
         assert_eq!(take(&mut rollouts, 6, &["a", "b"]), (Some(35), None));
         assert_eq!(take(&mut rollouts, 9, &["b"]), (Some(35), Some(WENT)));
         assert_eq!(take(&mut rollouts, 40, &["a", "b"]), (Some(70), Some(TURNED_UP)), "it came back");
+    }
+
+    #[test]
+    fn rollouts_without_quiet_hold_a_pool_for_an_hour() {
+        let mut rollouts = Rollouts::default();
+        take(&mut rollouts, 0, &["a"]);
+        let mut until = Vec::new();
+        for min in [5, 30, 55, 80, 105] {
+            until.push(take(&mut rollouts, min, &["a", "b"]).0);
+            take(&mut rollouts, min + 1, &["a"]);
+        }
+        assert_eq!(until, [Some(35), Some(60), Some(65), Some(65), Some(65)]);
+        rollouts.over(Jump::Gap { before: at(110), now: at(112) }, QUIET);
+        assert_eq!(take(&mut rollouts, 130, &["a", "b"]), (Some(65), Some(TURNED_UP)));
+        assert_eq!(take(&mut rollouts, 131, &["a"]), (Some(65), Some(WENT)));
+        assert_eq!(take(&mut rollouts, 160, &["a", "b"]), (Some(190), Some(TURNED_UP)), "it was quiet");
+    }
+
+    #[test]
+    fn hour_of_rollouts_is_kept_over_a_gap_and_a_restart() {
+        let mut rollouts = Rollouts::default();
+        for (min, names) in [(0, &["a"][..]), (5, &["a", "b"]), (6, &["a"]), (30, &["a", "b"]), (31, &["a"])]
+        {
+            take(&mut rollouts, min, names);
+        }
+        let (until, _) = take(&mut rollouts, 55, &["a", "b"]);
+        assert_eq!(until, Some(65), "not 85");
+        let Some(Record::OthersActed { at: changed_at, until, since, .. }) =
+            rollouts.checkpoint(at(56)).next()
+        else {
+            panic!("the ledger has to know");
+        };
+        let mut next = Rollouts::default();
+        next.remember("workers".into(), until, (changed_at, since.unwrap()), images(&["a"]));
+        next.over(Jump::Gap { before: at(56), now: at(60) }, QUIET);
+        assert_eq!(take(&mut next, 60, &["a"]).0, Some(69), "the gap does not count");
+        assert_eq!(take(&mut next, 80, &["a", "b"]).0, Some(69));
     }
 
     #[test]

@@ -91,7 +91,9 @@ impl Oracle {
             let (version, since) = scene.world.image_of(pool);
             let known = self.rolled.entry(pool.clone()).or_insert((version, None));
             if known.0 != version {
-                *known = (version, Some(since));
+                let quiet = scene.roster.timing.rollout_quiet + OTHERS_SHOW;
+                let goes_on = known.1.filter(|(at, _)| since.since(*at) < quiet);
+                *known = (version, Some((since, goes_on.map_or(since, |(_, first)| first))));
             }
             let joined = self.newest_join(pool, scene);
             self.newest_join.extend(joined.map(|at| (pool.clone(), at)));
@@ -260,6 +262,9 @@ impl Oracle {
         };
         let rolled = self.rolled.get(&pool.name).and_then(|(_, at)| *at);
         let quiet = scene.roster.timing.rollout_quiet;
+        // A wait for the end of rollouts that follow one another would have none.
+        let never_rests = |first: Time| self.ago(first) >= Span::from_min(60).max(quiet);
+        let rolled = rolled.filter(|(_, first)| !never_rests(*first)).map(|(at, _)| at);
         // A process that was told of one image alone cannot know that its pool had another before (seed 3102868).
         let rolled = rolled.filter(|_| self.images_told.get(&pool.name).is_some_and(|told| told.len() > 1));
         if rolled.is_some_and(|at| self.ago(at) > OTHERS_SHOW && self.ago(at) < quiet) {

@@ -85,7 +85,8 @@ pub struct Oracle {
     fleet_dark_since: Option<Time>,
     /// No list shows it now.
     is_silence_unseen: bool,
-    rolled: BTreeMap<PoolName, (u32, Option<Time>)>,
+    /// The version of each pool's image, when that last changed, and since when it does so without a rest.
+    rolled: BTreeMap<PoolName, (u32, Option<(Time, Time)>)>,
     /// Images of each pool that this process was told of.
     images_told: BTreeMap<PoolName, BTreeSet<Arc<str>>>,
     /// Machines of the roster that a listing showed us once. Of one that was made and deleted while we slept no client of ours

@@ -7,8 +7,10 @@
 //! ```
 //!
 //! The ledger holds a trace while its machine has an open incident, and when its agent says that the machine is to go: a
-//! restart must not forget that. The controller seldom records a trace in which only the number of attempts changed. Whether a
-//! machine has an open incident (`has_open`), the caller says; one whose incidents changed is placed again by the caller.
+//! restart must not forget that. The controller seldom records a trace in which only the number of attempts changed, and one that
+//! has news again and again (`told_seldom`): an agent that changed its mind with each report wrote five kilobytes each second.
+//! Whether a machine has an open incident (`has_open`), the caller says; one whose incidents changed is placed again by the
+//! caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +21,8 @@ use crate::model::stage::Stage;
 use crate::model::time::{Span, Time};
 use crate::model::trace::Trace;
 use crate::record::{AgentTold, Record};
+
+use super::told_seldom::ToldSeldom;
 
 /// The controller keeps this many traces. Among machines without an open incident, it drops the trace that has not changed
 /// for the longest time. It keeps the trace of a machine that is to go: a restart must not forget that.
@@ -37,8 +41,8 @@ struct Traced {
     /// When it was recorded last, and differs since.
     recorded: Option<Time>,
     differs: bool,
-    /// The ledger says that the machine is to go.
-    kept_leaving: bool,
+    /// By which the ledger says that the machine is to go.
+    kept_leaving: Option<AgentTold>,
     /// Its agent, and what that holds, as the ledger knows it.
     told: Option<AgentTold>,
     /// Where it stands among those that may give way; none while it may not.
@@ -54,6 +58,8 @@ pub(super) struct Traces {
     idle: BTreeSet<(Time, MachineKey)>,
     /// Traces of which the ledger may lack something.
     untold: BTreeSet<MachineKey>,
+    /// Of which machines the ledger was told often lately.
+    told: ToldSeldom,
 }
 
 impl Traces {
@@ -98,6 +104,7 @@ impl Traces {
         let is_full = !self.of.contains_key(machine) && self.of.len() >= TRACES_MAX;
         if is_full && let Some((_, oldest)) = self.idle.pop_first() {
             self.of.remove(&oldest);
+            self.told.forget(&oldest);
         }
         self.of.entry(machine.clone()).or_default()
     }
@@ -114,7 +121,7 @@ impl Traces {
     /// Sets again whether a trace may be dropped, and in which order.
     pub(super) fn place(&mut self, machine: &MachineKey, has_open: bool) {
         let Some(traced) = self.of.get_mut(machine) else { return };
-        let place = (!has_open && !traced.is_leaving()).then_some(traced.changed);
+        let place = (!has_open && !traced.must_stay()).then_some(traced.changed);
         let before = std::mem::replace(&mut traced.place, place);
         if before == place {
             return;
@@ -128,6 +135,7 @@ impl Traces {
     }
 
     pub(super) fn forget(&mut self, machine: &MachineKey) {
+        self.told.forget(machine);
         if let Some(place) = self.of.remove(machine).and_then(|traced| traced.place) {
             self.idle.remove(&(place, machine.clone()));
         }
@@ -137,23 +145,32 @@ impl Traces {
     pub(super) fn restore(&mut self, machine: MachineKey, trace: Trace, told: Option<AgentTold>, at: Time) {
         self.forget(&machine);
         let known = Traced { trace, changed: at, recorded: Some(at), told, ..Traced::default() };
-        self.of.insert(machine, Traced { kept_leaving: known.is_leaving(), ..known });
+        self.of.insert(machine, Traced { kept_leaving: known.leaving().cloned(), ..known });
     }
 
     /// What a restart must not forget of the traces that changed.
     pub(super) fn take_untold(&mut self, at: Time, has_open: impl Fn(&MachineKey) -> bool) -> Vec<Record> {
         let mut records = Vec::new();
+        self.untold.extend(self.told.due(at));
         for machine in std::mem::take(&mut self.untold) {
+            self.told.take(&machine);
             let Some(traced) = self.of.get_mut(&machine) else { continue };
-            let leaving = traced.is_leaving();
             let again = traced.recorded.is_none_or(|last| at.since(last) >= TRACED_AGAIN);
             let due = traced.news || (traced.differs && again);
             // What is taken back is told, too: of a machine that serves the ledger would say for ever that it is to go.
-            if due && (leaving || traced.kept_leaving || has_open(&machine)) {
-                (traced.news, traced.differs, traced.recorded) = (false, false, Some(at));
-                traced.kept_leaving = leaving;
-                records.push(traced.record(at, machine));
+            if !due || !(traced.must_stay() || has_open(&machine)) {
+                continue;
             }
+            // A person has a machine go, and the process may end a moment later. That it stays after all can wait.
+            let is_urgent = traced.leaving().is_some() && traced.kept_leaving.is_none();
+            if !self.told.may_tell(&machine, at) && !is_urgent {
+                self.told.put_off(&machine, false);
+                continue;
+            }
+            (traced.news, traced.differs, traced.recorded) = (false, false, Some(at));
+            traced.kept_leaving = traced.leaving().cloned();
+            records.push(traced.record(at, machine.clone()));
+            self.place(&machine, has_open(&machine));
         }
         records
     }
@@ -165,7 +182,7 @@ impl Traces {
 
     /// The traces that the ledger keeps: of machines with an open incident, and of those that are to go.
     pub(super) fn checkpoint(&self, has_open: impl Fn(&MachineKey) -> bool) -> impl Iterator<Item = Record> {
-        let kept = self.of.iter().filter(move |(machine, traced)| traced.is_leaving() || has_open(machine));
+        let kept = self.of.iter().filter(move |(machine, traced)| traced.must_stay() || has_open(machine));
         kept.map(|(machine, traced)| traced.record(traced.changed, machine.clone()))
     }
 
@@ -186,7 +203,7 @@ impl Traces {
     /// How many may give way by a walk over all, and how many are kept as such, where the two differ.
     pub(super) fn miscounted(&self, has_open: impl Fn(&MachineKey) -> bool) -> Option<(usize, usize)> {
         let gives_way =
-            |(machine, traced): &(&MachineKey, &Traced)| !traced.is_leaving() && !has_open(machine);
+            |(machine, traced): &(&MachineKey, &Traced)| !traced.must_stay() && !has_open(machine);
         let idle =
             self.of.iter().filter(gives_way).map(|(machine, traced)| (traced.changed, machine.clone()));
         let idle: BTreeSet<_> = idle.collect();
@@ -195,8 +212,10 @@ impl Traces {
 }
 
 impl Traced {
+    /// Until it is told that the machine stays after all, a ledger that is written again holds that it is to go, too.
     fn record(&self, at: Time, machine: MachineKey) -> Record {
-        Record::Traced { at, machine, trace: self.trace.clone(), told: self.told.clone() }
+        let told = self.leaving().or(self.kept_leaving.as_ref()).or(self.told.as_ref()).cloned();
+        Record::Traced { at, machine, trace: self.trace.clone(), told }
     }
 
     fn over(&mut self, jump: Jump) {
@@ -213,9 +232,16 @@ impl Traced {
     }
 
     /// Its agent said that it is to go, and has not taken it back.
-    fn is_leaving(&self) -> bool {
-        let blocker = self.told.as_ref().and_then(|told| told.blocker.as_ref());
-        blocker.is_some_and(|blocker| blocker.kind == AgentBlockerKind::Leaving)
+    fn leaving(&self) -> Option<&AgentTold> {
+        let is_to_go = |told: &&AgentTold| {
+            told.blocker.as_ref().is_some_and(|blocker| blocker.kind == AgentBlockerKind::Leaving)
+        };
+        self.told.as_ref().filter(is_to_go)
+    }
+
+    /// It does not give way: the machine is to go, or the ledger says so still.
+    fn must_stay(&self) -> bool {
+        self.leaving().is_some() || self.kept_leaving.is_some()
     }
 }
 

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use reveille_core::event::{ClusterFact, Event};
+use reveille_core::event::{AgentFact, ClusterFact, Event};
+use reveille_core::model::agent::{AgentBlocker, AgentBlockerKind, StageError, StageSaid};
+use reveille_core::model::agent_report::AgentReport;
+use reveille_core::model::id::AgentId;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::{Asks, Node, Ready};
 use reveille_core::model::roster::Mode;
 use reveille_core::model::signs;
+use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
@@ -244,4 +248,80 @@ fn applies(field: &mut Field, change: impl FnOnce(&mut Node)) {
     let node = Arc::new(node.clone());
     field.now = field.now + Span::from_ms(20);
     field.feed(Event::Cluster(ClusterFact::Applied(node)));
+}
+
+/// The agent of `i004` reports a second later.
+fn reports(field: &mut Field, report: &mut AgentReport) {
+    report.number += 1;
+    let said = AgentFact::Said { agent: AgentId::new("agent-i004"), report: Arc::new(report.clone()) };
+    field.now = field.now + Span::from_s(1);
+    field.feed(Event::Agent(said));
+}
+
+/// What an agent says of a machine that is to go, or is not.
+fn leaving(is_to_go: bool) -> Option<AgentBlocker> {
+    is_to_go.then(|| AgentBlocker { kind: AgentBlockerKind::Leaving, text: "scaled down".into() })
+}
+
+/// A stage that fails with another error each time.
+fn failed_stage(number: u64) -> Vec<StageSaid> {
+    let error = Some(StageError { code: format!("CODE_{number}").as_str().into(), text: "".into() });
+    vec![StageSaid { stage: Stage::KubeletStart, passed: false, attempts: 1, error }]
+}
+
+/// Whether each trace of these records says that the machine is to go.
+fn traced(records: &[Record]) -> Vec<bool> {
+    let is_to_go = |record: &Record| match record {
+        Record::Traced { told, .. } => {
+            let blocker = told.as_ref().and_then(|told| told.blocker.as_ref());
+            Some(blocker.is_some_and(|blocker| blocker.kind == AgentBlockerKind::Leaving))
+        }
+        _ => None,
+    };
+    records.iter().filter_map(is_to_go).collect()
+}
+
+/// A trace takes up to five kilobytes of the ledger, and an agent may change its mind with each report. Here it does so for ten
+/// minutes. What it says last is told in the end, and until then the ledger holds that the machine is to go.
+#[test]
+fn reports_of_one_agent_fill_no_ledger() {
+    for how in ["leaving", "codes"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(5));
+        set(&mut field, "i004", if how == "codes" { Ready::Unknown } else { Ready::True });
+        field.run(min(7));
+        let (before, mut report) = (field.records.len(), Field::report("i004"));
+        for number in 1..=601 {
+            match how {
+                "leaving" => report.blocker = leaving(number % 2 == 0),
+                _ => report.stages = failed_stage(number),
+            }
+            reports(&mut field, &mut report);
+        }
+        let told = traced(&field.records[before..]);
+        assert!((1..=20).contains(&told.len()), "{how}: {told:?}");
+        if how == "leaving" {
+            assert_eq!([told.last(), traced(&field.state.checkpoint()).last()], [Some(&true); 2]);
+        }
+        pass_minutes(&mut field);
+        assert_eq!(traced(&field.records).last(), Some(&false), "{how}");
+    }
+}
+
+/// An agent floods the ledger with errors, and then a person has the machine go: a process that begins a moment later has to
+/// know.
+#[test]
+fn machine_that_is_to_go_is_told_of_at_once_in_a_flood() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(5));
+    set(&mut field, "i004", Ready::Unknown);
+    field.run(min(7));
+    let mut report = Field::report("i004");
+    for number in 1..=100 {
+        report.stages = failed_stage(number);
+        reports(&mut field, &mut report);
+    }
+    report.blocker = leaving(true);
+    reports(&mut field, &mut report);
+    assert_eq!(traced(&field.records).last(), Some(&true));
 }

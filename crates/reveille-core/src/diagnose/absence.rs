@@ -14,7 +14,8 @@ use crate::model::evidence::{MachineFact, NodeFact, Source, quoted, shown};
 use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, FaultKind};
 use crate::model::instance::{Fault, InstanceState};
-use crate::model::node::{Condition, Identity, NodeEvent, Ready};
+use crate::model::node::{Condition, Identity, Node, NodeEvent, Ready};
+use crate::model::signs;
 use crate::model::stage::Stage;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Whose};
@@ -302,7 +303,7 @@ fn judge_missing(context: JudgeContext<'_>, seen: &Seen) -> MachineState {
         }
         return machine_state;
     }
-    if let Some(namesake) = sharers.iter().find(|sharer| sharer.by == Identity::Name) {
+    if let Some(namesake) = namesake_among(&sharers) {
         return contested_by(context, namesake);
     }
     let names = || seen.instance.node_names().map(NodeName::from);
@@ -340,6 +341,17 @@ fn judge_contested(context: JudgeContext<'_>, seen: &Seen, sharers: &[Sharer<'_>
     let answers = |name: &NodeName| context.cluster.answers(name);
     let sharer = taken_over(seen, sharers).or_else(|| contesting_among(sharers, answers))?;
     stands(Safeguard::SharedIdentity).then(|| contested_by(context, sharer))
+}
+
+/// A Node of the machine's name that may be its own, or that it would write if it came up: another machine of that name has it,
+/// it carries more of the machine than the name, or a person drained it. A silent Node of a longer name that has none of these is
+/// left over, or a client made it, and a machine that never joined was never repaired because of it. Whether it renews its lease
+/// is asked before an act.
+fn namesake_among<'s, 'a>(sharers: &'s [Sharer<'a>]) -> Option<&'s Sharer<'a>> {
+    let has_more = |node: &NodeName| sharers.iter().any(|it| it.name == node && it.by != Identity::Name);
+    let is_sign = |node: &Node| signs::removal(&node.intent, node.cordoned).is_some();
+    let counts = |it: &&Sharer<'_>| it.explained || has_more(it.name) || is_sign(&it.seen.node);
+    sharers.iter().filter(|sharer| sharer.by == Identity::Name).find(counts)
 }
 
 /// The Node that the machine joined as is linked to another machine now. The machine has not lost a Node of its own, and after a

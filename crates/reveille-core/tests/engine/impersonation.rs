@@ -6,10 +6,10 @@ use std::sync::Arc;
 use reveille_core::diagnose::machine_state::MachineState;
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
-use reveille_core::model::node::{Node, Ready};
+use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, node, roster};
 use super::steps::{made, min, set};
 
 /// The fleet, of which each Node shows the UUID and the address of its machine.
@@ -69,4 +69,31 @@ fn address_that_a_list_explains_later_ends_no_repair() {
     field.instances.get_mut("i007").unwrap().addresses = both.into();
     field.run(min(2 * 60));
     assert!(!made(&field).is_empty(), "{}", field.held("i004", FaultKind::Duplicate));
+}
+
+/// A Node is called as a machine that does not join, with a longer name, and never answers: it was left over when the domain of
+/// the cluster changed, or a client made it. That one called it a duplicate, and it was never repaired. What more there is of
+/// such a Node may be the machine's own: it lives, a person drained it, or it has an address of the machine.
+#[test]
+fn silent_node_of_a_longer_name_ends_no_repair() {
+    let mut repaired = Vec::new();
+    for how in ["silent", "alive", "cordoned", "address"] {
+        let mut field = fleet();
+        field.add_machine("new", false);
+        let mut other = node("other", Ready::Unknown);
+        (other.name, other.provider) = ("node-new.old".into(), Provider::Unread("k3s://old".into()));
+        match how {
+            "alive" => field.renews.push("other".into()),
+            "cordoned" => other.cordoned = true,
+            "address" => {
+                other.provider = Provider::Instance("gone".into());
+                other.addresses = field.ports["new"].addresses.clone();
+            }
+            _ => {}
+        }
+        field.nodes.insert("other".into(), other);
+        field.run(min(3 * 60));
+        repaired.push((how, !made(&field).is_empty()));
+    }
+    assert_eq!(repaired, [("silent", true), ("alive", false), ("cordoned", false), ("address", false)]);
 }

@@ -51,7 +51,7 @@ pub struct Opened<T> {
     /// The number of this opening.
     pub fence: Fence,
     /// When the previous holder was last alive, in milliseconds since the epoch on its clock. It is `None` for a new
-    /// ledger, and when the lock file was removed.
+    /// ledger, when the lock file was removed or emptied, and after that until a holder has written a heartbeat.
     pub last_alive_ms: Option<i64>,
     /// What the opening repaired or noticed, for the log.
     pub repairs: Vec<Repair>,
@@ -101,7 +101,7 @@ impl<T: Serialize + DeserializeOwned> Ledger<T> {
         let fence = store.open_for(holder).map_err(|error| refused("write the opening", error))?;
         lock.sign(holder, fence, before.as_ref())
             .map_err(|source| refused("sign the file \"lock\"", source))?;
-        let last_alive_ms = before.map(|card| card.alive_ms);
+        let last_alive_ms = before.and_then(|card| card.last_alive_ms());
         let ledger = Self { store, lock, lock_path, fence, records: PhantomData };
         Ok(Opened { ledger, records, fence, last_alive_ms, repairs })
     }

@@ -57,10 +57,21 @@ impl fmt::Display for Holder {
 /// What a lock file says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Card {
-    pub(crate) alive_ms: i64,
+    /// The last heartbeat, of this holder or one before; [`NO_HEARTBEAT`] where none is known.
+    alive_ms: i64,
     pub(crate) fence: Fence,
     #[serde(flatten)]
     pub(crate) holder: Holder,
+}
+
+/// Stands in a card for a heartbeat that is not known. An older program reads a time in 1970, after which the gap is long, too.
+const NO_HEARTBEAT: i64 = 0;
+
+impl Card {
+    /// When a holder of the ledger was last alive, where that is known.
+    pub(crate) fn last_alive_ms(&self) -> Option<i64> {
+        Some(self.alive_ms).filter(|alive_ms| *alive_ms != NO_HEARTBEAT)
+    }
 }
 
 /// Width of the rewritten number: any `i64` fits.
@@ -105,16 +116,19 @@ impl Lock {
 
     /// Writes the card of the new holder. When a holder was last alive stays what it was until the first heartbeat: a start that
     /// ends before that (a mistake in a configuration, again and again) has looked at nothing, and a gap of hours would seem to
-    /// be one of a minute. Without a holder before, it is alive from its start.
+    /// be one of a minute. So without an earlier card (the file was removed, or the directory was restored without it) it is not
+    /// known, until the first heartbeat.
+    ///
+    /// The file is cut to its length behind the write: a process or a host that ends between the two leaves no empty card.
     pub(crate) fn sign(&self, holder: &Holder, fence: Fence, before: Option<&Card>) -> io::Result<()> {
-        let alive_ms = before.map_or(holder.started_ms, |card| card.alive_ms);
+        let alive_ms = before.map_or(NO_HEARTBEAT, |card| card.alive_ms);
         let card = Card { alive_ms, fence, holder: holder.clone() };
         let json = serde_json::to_string(&card)?;
         let narrow = format!("{{\"alive_ms\":{}", card.alive_ms);
         let rest = json.strip_prefix(&narrow).unwrap_or(&json);
         let text = format!("{{\"alive_ms\":{:>ALIVE_WIDTH$}{rest}\n", card.alive_ms);
-        self.file.set_len(0)?;
-        self.file.write_all_at(text.as_bytes(), 0)
+        self.file.write_all_at(text.as_bytes(), 0)?;
+        self.file.set_len(text.len() as u64)
     }
 
     /// Writes that the holder is alive: twenty bytes in place, no fsync.
@@ -201,7 +215,7 @@ mod tests {
         }
         drop(lock);
         let (_next, before) = Lock::take(&path).unwrap();
-        assert_eq!(before.map(|card| card.alive_ms), Some(2_000));
+        assert_eq!(before.and_then(|card| card.last_alive_ms()), Some(2_000));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct Reading<T> {
     pub records: Vec<T>,
     /// The process that holds the ledger, or held it last.
     pub holder: Option<Holder>,
-    /// When that process was last alive, milliseconds since the epoch on its clock.
+    /// When that process, or one before, was last alive, milliseconds since the epoch on its clock; `None` where that is not known.
     pub alive_ms: Option<i64>,
     /// Bytes at the end that are no whole lines: a write under way, or what a crash left.
     pub unfinished_bytes: u64,
@@ -56,16 +56,19 @@ pub struct LossyReading<T> {
 /// How often the reader repeats a listing because a file of it was pruned before it was read.
 const LISTINGS: usize = 5;
 
-/// The process that holds the ledger, or held it last, and when it was last alive, in milliseconds since the epoch on its clock.
-pub fn holder(state: &Path) -> Option<(Holder, i64)> {
+/// The process that holds the ledger, or held it last, and when a holder was last alive, in milliseconds since the epoch on its
+/// clock, where that is known.
+pub fn holder(state: &Path) -> Option<(Holder, Option<i64>)> {
     let card = lock::read_card(&Place::of(state).directory.join(LOCK))?;
-    Some((card.holder, card.alive_ms))
+    let last_alive_ms = card.last_alive_ms();
+    Some((card.holder, last_alive_ms))
 }
 
 /// Reads what the holder would restore from, without the lock.
 pub fn read_only<T: DeserializeOwned>(state: &Path) -> Result<Reading<T>, ReadError> {
     let place = Place::of(state);
     let (holder, alive_ms) = holder(state).unzip();
+    let alive_ms = alive_ms.flatten();
     let mut reading = Reading { records: Vec::new(), holder, alive_ms, unfinished_bytes: 0 };
     let Some((number, bytes)) = place.newest()? else {
         return Ok(reading);

@@ -361,3 +361,28 @@ fn start_without_heartbeat_was_not_alive() {
         assert_eq!(open(hours * 3_600_000).last_alive_ms, Some(7_000));
     }
 }
+
+/// A lock file that was removed or emptied: since when nothing was watched stays unknown until a process beats.
+#[test]
+fn lost_lock_file_leaves_last_alive_unknown_until_a_beat() {
+    let directory = tempfile::tempdir().unwrap();
+    let lock = directory.path().join("ledger/lock");
+    let open = |now_ms: i64| {
+        let holder = Holder::this_process("run", now_ms);
+        Ledger::<String>::open(directory.path(), &holder, Config::STANDARD).unwrap()
+    };
+    let alive = || read_only::<String>(directory.path()).unwrap().alive_ms;
+    let losses: [&dyn Fn(); 2] = [&|| fs::remove_file(&lock).unwrap(), &|| fs::write(&lock, "").unwrap()];
+    for lost in losses {
+        open(1_000).ledger.heartbeat(7_000).unwrap();
+        lost();
+        for start in [60_000, 120_000] {
+            assert_eq!((open(start).last_alive_ms, alive()), (None, None));
+        }
+        let third = open(180_000);
+        assert_eq!(third.last_alive_ms, None);
+        third.ledger.heartbeat(190_000).unwrap();
+        drop(third);
+        assert_eq!((open(200_000).last_alive_ms, alive()), (Some(190_000), Some(190_000)));
+    }
+}

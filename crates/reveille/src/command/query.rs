@@ -119,7 +119,7 @@ fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Ve
     let (records, last_alive) = match read_only::<LedgerLine>(state_dir) {
         Ok(reading) => match ledger_store::read_lines(state_dir, reading.records) {
             Ok(records) => {
-                runs_now = reading.holder.zip(reading.alive_ms).is_some_and(runs);
+                runs_now = reading.holder.is_some_and(|holder| runs(&holder, reading.alive_ms));
                 (records, reading.alive_ms.map(Time::from_ms))
             }
             Err(error) => {
@@ -143,11 +143,11 @@ fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Ve
 
 /// Whether a controller runs on this ledger, by its heartbeat.
 pub(super) fn is_led(state_dir: &Path) -> bool {
-    reveille_record::holder(state_dir).is_some_and(runs)
+    reveille_record::holder(state_dir).is_some_and(|(holder, alive_ms)| runs(&holder, alive_ms))
 }
 
-fn runs((holder, alive_ms): (Holder, i64)) -> bool {
-    clock::wall().since(Time::from_ms(alive_ms)) <= ALIVE && lives(&holder)
+fn runs(holder: &Holder, alive_ms: Option<i64>) -> bool {
+    alive_ms.is_some_and(|at| clock::wall().since(Time::from_ms(at)) <= ALIVE) && lives(holder)
 }
 
 /// Whether the process that holds the ledger is alive; for another host only its heartbeat can tell.

@@ -102,10 +102,7 @@ impl Cluster {
             ClusterFact::Leases(leases.leases),
         ];
         match node_events::list(cluster, None).await {
-            Ok((events, _)) => {
-                let telling = events.into_iter().filter(crate::mapping::is_telling);
-                facts.extend(telling.map(ClusterFact::NodeEvent));
-            }
+            Ok((events, _)) => facts.extend(events.into_iter().map(ClusterFact::NodeEvent)),
             Err(failure) if failure.kind == ReadErrorKind::Forbidden => {
                 tracing::warn!("cluster: events about nodes may not be read: {}", failure.cause);
             }

@@ -26,8 +26,9 @@ use crate::sender::{Closed, FactSender};
 use crate::shared::Shared;
 use crate::watch_request::{Step, WatchRequest};
 
-/// Pages read at most: a cluster that writes more events about nodes in an hour is telling the same thing again.
-const PAGES_MAX: usize = 20;
+/// Pages read at most, of 500 events each. An upgrade of 2,000 machines writes some 20 events about each within the hour that
+/// the API server keeps them.
+const PAGES_MAX: usize = 100;
 
 /// Events told at most from before the start, and kept at most of one node: the newest.
 const TOLD_MAX: usize = 1000;
@@ -46,7 +47,7 @@ pub(crate) async fn tell(cluster: &Shared, sender: &FactSender) -> Result<(), Cl
         cluster.liveness.while_down().await;
         let failure = match list(cluster, None).await {
             Ok((events, version)) => {
-                for event in events.into_iter().filter(is_telling) {
+                for event in events {
                     sender.tell(ClusterFact::NodeEvent(event)).await?;
                 }
                 follow(cluster, sender, version, &mut backoff).await?
@@ -118,7 +119,11 @@ async fn follow(
     }
 }
 
-/// Events about all nodes or one, oldest first, the newest of them, and where the list stands in history.
+/// Events about all nodes that are worth telling, or all events about one node: oldest first, the newest of them, and where the
+/// list stands in history.
+///
+/// The others are left out before anything is cut: the kubelets of an upgrade write thousands, which are newer than the cordon
+/// of a machine that was drained before it.
 pub(crate) async fn list(
     cluster: &Shared,
     about: Option<&NodeName>,
@@ -132,15 +137,24 @@ pub(crate) async fn list(
         let page = page(&cluster.session, &limit, ask, "events", &mut body).await?;
         version = page.version;
         let told = page.items.into_iter().filter_map(|raw| said(raw, &cluster.interner));
-        events.extend(told.map(|said| said.event));
+        events.extend(told.map(|said| said.event).filter(|event| about.is_some() || is_telling(event)));
+        keep_newest(&mut events);
         next = page.next;
         if next.is_none() {
-            break;
+            return Ok((events, version));
         }
     }
+    tracing::warn!(
+        "cluster: there are more events about nodes than {PAGES_MAX} pages hold; the rest is not read, \
+         so a cordon or a removal from before this start may stay unknown"
+    );
+    Ok((events, version))
+}
+
+/// Sorts the events, oldest first, and drops the oldest where there are too many.
+fn keep_newest(events: &mut Vec<NodeEvent>) {
     // RFC 3339 in UTC sorts as text; the stamps are only compared with each other here.
-    events.sort_by(|a: &NodeEvent, b| a.stamped.cmp(&b.stamped));
+    events.sort_by(|a, b| a.stamped.cmp(&b.stamped));
     let superfluous = events.len().saturating_sub(TOLD_MAX);
     events.drain(..superfluous);
-    Ok((events, version))
 }

@@ -75,6 +75,22 @@ async fn too_long_event_page_is_requested_again_with_smaller_limit() {
     assert_eq!(limits(&api, "/events"), [500, 250, 125, 62, 31, 15, 30]);
 }
 
+/// The kubelets of an upgrade write thousands of ordinary events behind the cordon of a machine.
+#[tokio::test(start_paused = true)]
+async fn ordinary_events_push_out_no_older_cordon() {
+    for ordinary in [1_200, 12_000] {
+        let api = Api::default();
+        api.put(node("a", "uid-a"));
+        for number in 0..ordinary {
+            api.say(event(&format!("b{number}"), "b", "NodeReady", "2026-01-01T10:00:05Z"));
+        }
+        // The last one by its key, and the oldest one by its stamp.
+        api.say(event("c", "a", "NodeNotSchedulable", "2026-01-01T10:00:01Z"));
+        let told = news(&FactStream::by(&api).during(60).await);
+        assert_eq!(told, ["Synced(1)", "NodeEvent(NodeNotSchedulable a)"], "{ordinary}");
+    }
+}
+
 /// A text that JSON writes in six times as many bytes: so long may a condition's message be, whichever kubelet writes it.
 fn message(bytes: usize, last: &str) -> Value {
     json!(format!("{}{last}", "\u{1}".repeat(bytes)))

@@ -383,6 +383,12 @@ impl State {
         self.reads.is_empty() && self.book.operations.values().all(proving)
     }
 
+    /// True while records wait here that the ledger refused, or that came behind those: a heartbeat would tell the next process
+    /// that they are durable.
+    pub fn has_unwritten_records(&self) -> bool {
+        self.outbox.has_unwritten()
+    }
+
     fn ring_timers(&mut self) {
         while let Some(why) = self.timers.due(self.now) {
             match why {

@@ -140,6 +140,11 @@ impl Outbox {
         self.refusal.as_ref()
     }
 
+    /// Records wait that the ledger refused, or that came behind those.
+    pub(super) fn has_unwritten(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
     /// Asks the ledger once more to keep what it refused.
     fn emit_unwritten(&mut self) -> Told {
         self.unwritten_max = UNWRITTEN_MAX;

@@ -141,7 +141,8 @@ impl EngineHost {
     /// The heartbeat says until when the next process can trust the ledger: it carries the time of the engine's last step, and
     /// waits behind the records of that step. After a sleep of hours the timer of the heartbeat comes first, and with the time
     /// of then a process that died a second later left no trace of the sleep (seed 7204078). An engine that nothing is told
-    /// ticks every ten seconds. Before its first step it has seen nothing, and there is no heartbeat.
+    /// ticks every ten seconds. Before its first step it has seen nothing, and there is no heartbeat. There is none either while
+    /// records wait that the ledger refused: a drained machine whose `Left` was lost that way would be deleted.
     pub(crate) fn beat(&mut self) {
         self.tell_alive();
         if let Err(violation) = invariants::check_state(&self.state) {
@@ -153,7 +154,7 @@ impl EngineHost {
     }
 
     fn tell_alive(&self) {
-        if self.has_stepped {
+        if self.has_stepped && !self.state.has_unwritten_records() {
             self.ledger_writer.beat(self.state.context().now);
         }
     }

@@ -11,7 +11,8 @@
 //! the order of the orders.
 //!
 //! After a refusal (a full disk) the ledger lags behind the engine's memory. As soon as the thread can write again, it
-//! asks for a checkpoint ([`Ack::WantsCheckpoint`]), which closes the gap.
+//! asks for a checkpoint ([`Ack::WantsCheckpoint`]), which closes the gap. Until then it writes no heartbeat: that one is
+//! rewritten in place and succeeds on a full disk, and it tells the next process that everything before it is durable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,7 +125,7 @@ impl LedgerWriter {
         drop(self.orders.send(Order::Rotate(checkpoint)));
     }
 
-    /// Writes that this process is alive. While one heartbeat waits for a slow disk, no second one is sent.
+    /// Writes that this process is alive, unless the ledger lags. While one heartbeat waits for a slow disk, no second one is sent.
     pub(crate) fn beat(&self, now: Time) {
         if !self.beats.swap(true, Ordering::AcqRel) {
             drop(self.orders.send(Order::Beat(now)));
@@ -208,7 +209,13 @@ impl Hand {
             self.lagging = true;
             tracing::error!("the ledger refused records, and nothing that rests on them is done: {why}");
             self.check_over();
-        } else if (self.lagging || self.ledger_backend.rotation_due()) && !self.asked {
+        } else if self.lagging || self.ledger_backend.rotation_due() {
+            self.want_checkpoint();
+        }
+    }
+
+    fn want_checkpoint(&mut self) {
+        if !self.asked {
             self.asked = true;
             self.say(Ack::WantsCheckpoint);
         }
@@ -226,7 +233,10 @@ impl Hand {
             }
             Order::Beat(now) => {
                 self.beats.store(false, Ordering::Release);
-                if let Err(why) = self.ledger_backend.beat(now) {
+                if self.lagging {
+                    // The engine does not offer a refused intent again, and may have nothing to record for hours.
+                    self.want_checkpoint();
+                } else if let Err(why) = self.ledger_backend.beat(now) {
                     tracing::warn!("{why}");
                 }
                 self.check_over();

@@ -155,15 +155,21 @@ fn tell(found: &[String], unknown: &[Gap]) {
 }
 
 fn choose_context(config: &ClusterConfig) -> Result<Option<ContextInfo>, Failure> {
-    let known = contexts(config).map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
+    let known = contexts(config).map_err(unconfigured)?;
     Ok(known.into_iter().find(|context| context.current))
 }
 
+/// No kubeconfig, or one that cannot be used.
+fn unconfigured(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
+    Failure::usage(anyhow::Error::new(error)).next("name one with --kubeconfig and --context")
+}
+
 async fn read_nodes(config: &ClusterConfig) -> Result<Vec<std::sync::Arc<Node>>, Failure> {
-    let cluster =
-        Cluster::connect(config).await.map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
-    let facts =
-        cluster.observe_once().await.map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
+    let cluster = Cluster::connect(config).await.map_err(unconfigured)?;
+    let facts = cluster.observe_once().await.map_err(|error| {
+        Failure::cannot_tell(anyhow::Error::new(error))
+            .next("try: kubectl get nodes. To read another cluster, name it with --kubeconfig and --context")
+    })?;
     let listed = facts.into_iter().find_map(|fact| match fact {
         ClusterFact::Synced(nodes) => Some(nodes),
         _ => None,
@@ -235,4 +241,24 @@ fn found(survey: &Survey, proposal: &Proposal, site: &dyn Site) -> Vec<String> {
         lines.push(format!("{} {}: {}", site.router(), router.id, router.why));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn cluster_that_cannot_be_read_has_a_next_step() {
+        let folder = tempfile::tempdir().unwrap();
+        let kubeconfig = folder.path().join("kubeconfig");
+        let config = ClusterConfig { kubeconfig: Some(kubeconfig.clone()), context: None };
+        let missing = choose_context(&config).unwrap_err().to_string();
+        assert!(missing.contains("next: name one with --kubeconfig and --context"), "{missing}");
+        // No server listens on port 1.
+        let server = "{clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: a}],\
+                      contexts: [{name: a, context: {cluster: a, user: a}}], current-context: a}";
+        std::fs::write(&kubeconfig, server).unwrap();
+        let silent = read_nodes(&config).await.unwrap_err().to_string();
+        assert!(silent.contains("next: try: kubectl get nodes"), "{silent}");
+    }
 }

@@ -1,5 +1,6 @@
 //! `replay`: plays a recording through this program's engine to compare it, to print it, or to cut a regression test from it.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -22,6 +23,9 @@ use crate::replay::recording::{self, RecordedSteps, Recording};
 use crate::replay::report::{self, Subject};
 use crate::replay::rival;
 
+/// So many machines of a recording are named to an operator who asked for one that it does not hold.
+const MACHINES_NAMED: usize = 5;
+
 /// `replay`.
 pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answer, Failure> {
     if let Some(file) = &args.to_scenario {
@@ -33,6 +37,7 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
     let roster = args.with_roster.as_deref().map(other_roster).transpose()?;
     let mut texts = Vec::new();
     let mut exit = Exit::NoProblem;
+    let (mut is_known, mut machines) = (false, BTreeSet::new());
     for path in recording::find(&args.recording)? {
         let mut recording = Recording::open(&path)?;
         let wanted = wanted(context, args, &recording, roster.as_ref())?;
@@ -43,6 +48,8 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
         if played.span.is_none() && (args.from.is_some() || args.until.is_some()) {
             exit = exit.max(Exit::Usage);
         }
+        is_known |= played.knows_machine;
+        machines.extend(played.machines.iter().cloned());
         let subject = Subject {
             path: recording.path.display().to_string(),
             header: &recording.header,
@@ -52,7 +59,20 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
         let page = || report::page(&subject, &played, &context.paper);
         texts.push(written(context, page, &report::document(&subject, &played))?);
     }
-    Ok(Answer { text: context.join(&texts), exit })
+    match &args.machine {
+        Some(machine) if !is_known => Err(unknown_machine(machine, &machines)),
+        _ => Ok(Answer { text: context.join(&texts), exit }),
+    }
+}
+
+/// A misspelt name must not look like a machine to which nothing happened.
+fn unknown_machine(machine: &str, machines: &BTreeSet<String>) -> Failure {
+    let failure = Failure::usage(anyhow!("the recording knows no machine {machine:?}"));
+    let some: Vec<&str> = machines.iter().take(MACHINES_NAMED).map(String::as_str).collect();
+    match some.as_slice() {
+        [] => failure.next("leave --machine out: the recording holds no machine at its end"),
+        some => failure.next(format!("name one with --machine, for example {}", some.join(", "))),
+    }
 }
 
 /// Plays every recording with a model of another policy.

@@ -5,6 +5,8 @@
 //! compared. Where they differ, both planners are asked what comes next for that incident and what blocks it; their
 //! answers are the reason.
 
+use std::collections::BTreeSet;
+
 use reveille_core::effect::Effect;
 use reveille_core::engine::State;
 use reveille_core::model::incident::IncidentKey;
@@ -65,6 +67,10 @@ pub(crate) struct Played {
     pub(crate) decisions: u64,
     /// The present decisions as text.
     pub(crate) story: Vec<StoryLine>,
+    /// The recording knows the machine that is to be shown; false where none is.
+    pub(crate) knows_machine: bool,
+    /// Names of its machines; empty where no machine is to be shown.
+    pub(crate) machines: BTreeSet<String>,
     /// The number of steps that differ.
     pub(crate) differing: u64,
     /// The first of these steps.
@@ -105,6 +111,8 @@ pub(crate) fn play(recording: &mut Recording, wanted: Wanted) -> Result<Played, 
         steps: 0,
         decisions: 0,
         story: Vec::new(),
+        knows_machine: false,
+        machines: BTreeSet::new(),
         differing: 0,
         differences: Vec::new(),
         digests: (FNV, FNV),
@@ -121,6 +129,7 @@ pub(crate) fn play(recording: &mut Recording, wanted: Wanted) -> Result<Played, 
         }
         run.step(&step);
     }
+    run.note_machines();
     Ok(run.played)
 }
 
@@ -139,6 +148,9 @@ impl Run {
             now.iter().filter_map(|effect| self.teller.tell(step.at, effect)).collect();
         let told_then: Vec<StoryLine> =
             then.iter().filter_map(|effect| self.teller_then.tell(step.at, effect)).collect();
+        if let Some(machine) = &self.wanted.machine {
+            self.played.knows_machine |= told.iter().any(|told| told.is_about(machine));
+        }
         if !counts {
             return;
         }
@@ -162,6 +174,20 @@ impl Run {
         let shown =
             told.into_iter().filter(|told| machine.as_ref().is_none_or(|machine| told.is_about(machine)));
         self.played.story.extend(shown);
+    }
+
+    /// The machines that are there at the end: a quiet one has no line in the story.
+    fn note_machines(&mut self) {
+        let Some(machine) = self.wanted.machine.as_deref() else { return };
+        let context = self.player.state().context();
+        let instances = context.clouds.values().flat_map(|cloud| cloud.instances.values());
+        let played = &mut self.played;
+        for seen in instances {
+            played.knows_machine |= seen.instance.id.as_str() == machine;
+            played.machines.insert(seen.instance.name.to_string());
+        }
+        played.machines.extend(context.cluster.nodes.keys().map(ToString::to_string));
+        played.knows_machine |= played.machines.contains(machine);
     }
 
     fn differ(&mut self, step: &Step, then: &[Effect], now: &[Effect], key: Option<IncidentKey>) {

@@ -129,5 +129,10 @@ fn broken(place: &str, error: Broken) -> Failure {
 }
 
 fn broken_recording(error: RecordingError) -> Failure {
-    Failure::data(anyhow::Error::new(error).context("cannot read the recording"))
+    let is_other = matches!(error, RecordingError::None { .. });
+    let failure = Failure::data(anyhow::Error::new(error).context("cannot read the recording"));
+    if is_other {
+        return failure.next("name the folder that was given to --record, or a .tape file in it");
+    }
+    failure
 }

@@ -46,6 +46,32 @@ fn played(recorded: &RecordedSteps, roster: Option<Roster>) -> Played {
     play(&mut recording, Wanted { roster, ..Wanted::default() }).unwrap()
 }
 
+/// A misspelt name is told from a machine to which nothing happened.
+#[test]
+fn machine_that_the_recording_does_not_hold_is_unknown() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&recorded(1).lines().unwrap()).unwrap();
+    let play = |machine: &str| {
+        let wanted = Wanted { machine: Some(machine.to_owned()), ..Wanted::default() };
+        play(&mut Recording::open(file.path()).unwrap(), wanted).unwrap()
+    };
+    let misspelt = play("nope");
+    assert!(!misspelt.knows_machine && misspelt.story.is_empty());
+    assert!(misspelt.machines.len() >= 14, "{:?}", misspelt.machines);
+    for machine in &misspelt.machines {
+        assert!(play(machine).knows_machine, "{machine}");
+    }
+}
+
+#[test]
+fn file_that_is_no_recording_says_what_to_name() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(b"no recording\x00\x01").unwrap();
+    let text = Recording::open(file.path()).err().unwrap().to_string();
+    let place = file.path().display().to_string();
+    assert!(text.contains(&place) && text.contains("next: name the folder"), "{text}");
+}
+
 #[test]
 fn the_same_engine_decides_the_same() {
     for seed in [1, 2, 3] {

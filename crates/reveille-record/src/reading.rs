@@ -29,7 +29,8 @@ pub struct Reading<T> {
     pub records: Vec<T>,
     /// The process that holds the ledger, or held it last.
     pub holder: Option<Holder>,
-    /// When that process, or one before, was last alive, milliseconds since the epoch on its clock; `None` where that is not known.
+    /// When that process, or one before, was last alive, milliseconds since the epoch on its clock; `None` where that is not
+    /// known.
     pub alive_ms: Option<i64>,
     /// Bytes at the end that are no whole lines: a write under way, or what a crash left.
     pub unfinished_bytes: u64,

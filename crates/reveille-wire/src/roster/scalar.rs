@@ -178,7 +178,9 @@ impl<'t> Field<'t> {
         }
         let instead = match text.to_ascii_lowercase().as_str() {
             "off" | "false" | "no" | "n" => return Some(Mode::Off),
-            "on" | "true" | "yes" | "y" => "say how far: propose (told, not done) or act (done)",
+            "on" | "true" | "yes" | "y" => {
+                "say how far: act (done), propose (told, not done) or off (skipped)"
+            }
             _ => "write off, propose or act",
         };
         complaints.add(&self.spot, format!("{} is not a mode", quote(text)), instead);

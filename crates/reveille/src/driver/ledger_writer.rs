@@ -125,7 +125,8 @@ impl LedgerWriter {
         drop(self.orders.send(Order::Rotate(checkpoint)));
     }
 
-    /// Writes that this process is alive, unless the ledger lags. While one heartbeat waits for a slow disk, no second one is sent.
+    /// Writes that this process is alive, unless the ledger lags. While one heartbeat waits for a slow disk, no second one is
+    /// sent.
     pub(crate) fn beat(&self, now: Time) {
         if !self.beats.swap(true, Ordering::AcqRel) {
             drop(self.orders.send(Order::Beat(now)));

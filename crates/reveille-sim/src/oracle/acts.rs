@@ -423,7 +423,7 @@ impl Oracle {
         };
         // A call without an answer and without any trace counts as not made, as no more can be known.
         let unmade = |other: &Intent| other.came_to_nothing || other.failed && !other.held;
-        let made = |other: &&Intent| other.called.is_some() && !unmade(other);
+        let made = |other: &&Intent| other.called.is_some_and(|at| at >= self.tried_from) && !unmade(other);
         let times = self.intents.values().filter(made).filter(same).count();
         if times > TOO_OFTEN {
             self.foul("too often", format!("{call}, for the {times}th time"));

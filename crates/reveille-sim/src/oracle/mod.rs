@@ -75,6 +75,8 @@ pub struct Oracle {
     evidence: BTreeMap<InstanceId, Time>,
     /// When this process began.
     began_at: Time,
+    /// What was tried before this counts no more: no process ran for hours.
+    tried_from: Time,
     roles_asked: BTreeMap<LookId, Time>,
     roles_said: roles::SaidOf,
     // Truth that is only visible over time.
@@ -156,6 +158,9 @@ const LISTINGS_WISHED: usize = 5;
 /// Fouls beyond this many say nothing new.
 const FOULS_MAX: usize = 64;
 
+/// Six hours without a process end what was tried, by the clocks of two processes, which may be apart.
+const TRIES_COUNT_FOR: Span = Span::from_min(5 * 60);
+
 impl Oracle {
     /// Everything that was whistled, in order.
     pub fn fouls(&self) -> &[Foul] {
@@ -227,6 +232,8 @@ impl Oracle {
     /// Another process begins: it has received no facts yet, and it does not know what was not durable. Its numbers are given
     /// again.
     pub(crate) fn restarted(&mut self, now: Time, durable: &[Record]) {
+        let was_long_away = now.since(self.now) > TRIES_COUNT_FOR;
+        self.tried_from = if was_long_away { now } else { self.tried_from };
         self.now = now;
         self.sight_back = now;
         self.cloud_heard = None;

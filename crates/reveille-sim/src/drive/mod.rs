@@ -352,7 +352,7 @@ impl Drive {
                     self.tell(format!("{who} goes on"));
                     self.world.listings_lost_since(self.stepped_at);
                     self.run = Run::Running;
-                    if let Some(since) = self.asleep_since.take()
+                    if let Some(since) = self.asleep_since
                         && self.lists_after(self.now.since(since))
                     {
                         self.world.wake_up();
@@ -362,6 +362,8 @@ impl Drive {
                     self.step(Event::Command(Command::Pauses(pauses)));
                     let backlog = std::mem::take(&mut self.backlog);
                     backlog.into_iter().for_each(|event| self.step(event));
+                    // One that dies amid that has not taken in what it slept through (seed 7805334).
+                    self.asleep_since = None;
                 }
             }
             Run::Dead(until) if self.now >= until => self.restart(),

@@ -53,6 +53,16 @@ impl Field {
     }
 }
 
+/// Nothing reaches the process for so long, or it sleeps.
+pub fn cut_off(field: &mut Field, span: Span, asleep: bool) {
+    let end = field.now + span;
+    while !asleep && field.now < end {
+        field.now = field.now + Span::from_s(10);
+        field.feed(Event::Tick);
+    }
+    field.now = end;
+}
+
 /// As [`Field::run`], with the list of leases that this makes for each step, or with none.
 pub fn run_with(field: &mut Field, span: Span, mut leases: impl FnMut(&mut Field) -> Option<Leases>) {
     let end = field.now + span;

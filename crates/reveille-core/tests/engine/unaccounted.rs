@@ -9,7 +9,7 @@ use reveille_core::model::node::{NodeEvent, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
 use super::fixture::{CLOUD, Field, node, roster, stamp};
-use super::steps::{made, min, next};
+use super::steps::{cut_off, made, min, next};
 
 /// A machine that no Node stands for, made then, with its marks or without.
 fn unknown_machine(field: &mut Field, made_at: Time) {
@@ -152,16 +152,6 @@ fn cordon_told_while_the_list_was_old_holds_the_machine() {
         touched.push((told_after_min, !made(&field).is_empty()));
     }
     assert_eq!(touched, [(12, false), (3, true)]);
-}
-
-/// Nothing reaches the process for so long, or it sleeps.
-fn cut_off(field: &mut Field, span: Span, asleep: bool) {
-    let end = field.now + span;
-    while !asleep && field.now < end {
-        field.now = field.now + Span::from_s(10);
-        field.feed(Event::Tick);
-    }
-    field.now = end;
 }
 
 /// The process lives, and sees nothing for hours, in which a machine is made, joins and is drained. By the cloud's clock it was

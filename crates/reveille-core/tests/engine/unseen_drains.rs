@@ -11,7 +11,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster, stamp};
-use super::steps::{made, min, next, roster_with};
+use super::steps::{cut_off, made, min, next, roster_with};
 
 const ONE: &str = "i004";
 
@@ -30,16 +30,6 @@ fn off(mut field: Field, span: Span, roster: Roster) -> Field {
     let last = field.now;
     field.now = field.now + span;
     next(field, roster, last)
-}
-
-/// Nothing reaches the process for so long, or it sleeps.
-fn cut_off(field: &mut Field, span: Span, asleep: bool) {
-    let end = field.now + span;
-    while !asleep && field.now < end {
-        field.now = field.now + Span::from_s(10);
-        field.feed(Event::Tick);
-    }
-    field.now = end;
 }
 
 fn api_down(field: &mut Field, span: Span) {
@@ -82,6 +72,45 @@ fn say(field: &mut Field, reason: &str, uid: Option<&str>, at: Time) {
         reporter: "x".into(),
         stamped: Some(stamp(at)),
     })));
+}
+
+/// The roster, which asks a person to confirm that a machine is well, or does not.
+fn confirmed(confirm: bool) -> Roster {
+    roster_with(|pool| pool.deadlines.confirm = confirm)
+}
+
+/// The Node of [`ONE`] is gone for half a minute, and its incident waits for a person's word, or for its dwell.
+fn vanished_and_back(roster: &Roster, confirm: bool) -> Field {
+    let mut field = Field::new(roster.clone()).populate(10);
+    field.run(min(20));
+    field.nodes.remove(ONE);
+    field.run(Span::from_s(30));
+    field.nodes.insert(ONE.into(), node(ONE, Ready::True));
+    field.run(if confirm { min(12 * 60) } else { Span::from_s(30) });
+    field
+}
+
+/// The cluster is read for so long, and no cloud.
+fn see_nodes_alone(field: &mut Field, span: Span) {
+    let end = field.now + span;
+    while field.now < end {
+        field.now = field.now + Span::from_s(10);
+        field.sync_nodes();
+        field.list_leases();
+        field.feed(Event::Cluster(ClusterFact::Alive));
+    }
+}
+
+/// The machine `new` joins under a Node that names no instance, as of bare metal or k3s, serves for an hour, and is drained.
+fn try_and_drain(field: &mut Field) {
+    let mut its = node("new", Ready::True);
+    its.provider = Provider::Unread("k3s://node-new".into());
+    its.system_uuid = Some("4c4c4544-0000".into());
+    field.nodes.insert("new".into(), its);
+    field.run(min(60));
+    field.nodes.get_mut("new").unwrap().cordoned = true;
+    field.run(min(2));
+    field.nodes.remove("new");
 }
 
 /// Y, which has the name of [`ONE`], registers under that name.
@@ -166,15 +195,9 @@ fn drained_machine_whose_name_a_successor_took_is_held() {
 fn machine_that_was_back_before_a_night_is_held_after_it() {
     let mut found = Vec::new();
     for confirm in [true, false] {
-        let roster = || roster_with(|pool| pool.deadlines.confirm = confirm);
-        let mut field = Field::new(roster()).populate(10);
-        field.run(min(20));
-        field.nodes.remove(ONE);
-        field.run(Span::from_s(30));
-        field.nodes.insert(ONE.into(), node(ONE, Ready::True));
-        field.run(if confirm { min(12 * 60) } else { Span::from_s(30) });
+        let field = vanished_and_back(&confirmed(confirm), confirm);
         let is_open = field.case(ONE, FaultKind::Vanished).is_some();
-        let mut field = off(field, min(5 * 60), roster());
+        let mut field = off(field, min(5 * 60), confirmed(confirm));
         field.nodes.remove(ONE);
         field.run(min(6 * 60));
         found.push((confirm, is_open, touched(&field, ONE), made(&field)));
@@ -246,7 +269,7 @@ fn removal_of_a_namesake_deletes_no_machine() {
     );
 }
 
-/// Two machines joined under one name. The Node goes in a night without us: one of them is held, and the other repaired.
+/// Two machines joined under one name. The Node goes in a night without us: both are held.
 #[test]
 fn node_of_two_machines_that_goes_unwatched_holds_both() {
     let mut found = Vec::new();
@@ -343,13 +366,7 @@ fn node_back_while_its_cloud_is_away_counts_as_back() {
         // A person brings it back. Its cloud does not answer.
         field.instances.get_mut(ONE).unwrap().state = InstanceState::Active;
         field.nodes.insert(ONE.into(), node(ONE, Ready::True));
-        let end = field.now + min(120);
-        while field.now < end {
-            field.now = field.now + Span::from_s(10);
-            field.sync_nodes();
-            field.list_leases();
-            field.feed(Event::Cluster(ClusterFact::Alive));
-        }
+        see_nodes_alone(&mut field, min(120));
         let mut field = off(field, min(5 * 60), roster());
         field.nodes.remove(ONE);
         field.run(min(6 * 60));
@@ -363,13 +380,7 @@ fn node_back_while_its_cloud_is_away_counts_as_back() {
 fn machine_back_before_a_gap_of_this_process_is_held() {
     let mut found = Vec::new();
     for confirm in [true, false] {
-        let roster = || roster_with(|pool| pool.deadlines.confirm = confirm);
-        let mut field = Field::new(roster()).populate(10);
-        field.run(min(20));
-        field.nodes.remove(ONE);
-        field.run(Span::from_s(30));
-        field.nodes.insert(ONE.into(), node(ONE, Ready::True));
-        field.run(if confirm { min(12 * 60) } else { Span::from_s(30) });
+        let mut field = vanished_and_back(&confirmed(confirm), confirm);
         api_down(&mut field, min(5 * 60));
         field.nodes.remove(ONE);
         field.run(min(6 * 60));
@@ -415,13 +426,7 @@ fn gap_is_not_over_before_its_cloud_is_listed() {
         assert!(field.case("new", FaultKind::NeverJoined).is_some());
         let mut field = off(field, min(5 * 60), roster());
         if through {
-            let end = field.now + min(5);
-            while field.now < end {
-                field.now = field.now + Span::from_s(10);
-                field.sync_nodes();
-                field.list_leases();
-                field.feed(Event::Cluster(ClusterFact::Alive));
-            }
+            see_nodes_alone(&mut field, min(5));
             field = off(field, Span::from_s(30), roster());
         }
         field.run(min(6 * 60));
@@ -444,14 +449,7 @@ fn newborn_that_was_unmarked_tried_and_drained_is_held() {
         }
         field.instances.get_mut("new").unwrap().marks = std::sync::Arc::default();
         field.run(min(3));
-        let mut its = node("new", Ready::True);
-        its.provider = Provider::Unread("k3s://node-new".into());
-        its.system_uuid = Some("4c4c4544-0000".into());
-        field.nodes.insert("new".into(), its);
-        field.run(min(60));
-        field.nodes.get_mut("new").unwrap().cordoned = true;
-        field.run(min(2));
-        field.nodes.remove("new");
+        try_and_drain(&mut field);
         field.run(min(2 * 60));
         field.instances.get_mut("new").unwrap().marks = marks;
         field.run(min(6 * 60));
@@ -502,14 +500,7 @@ fn newborn_drained_while_its_cell_was_down_is_held() {
     field.run(min(3));
     let (it, its_port) = (field.instances.remove("new").unwrap(), field.ports.remove("new").unwrap());
     field.run(min(3));
-    let mut its = node("new", Ready::True);
-    its.provider = Provider::Unread("k3s://node-new".into());
-    its.system_uuid = Some("4c4c4544-0000".into());
-    field.nodes.insert("new".into(), its);
-    field.run(min(60));
-    field.nodes.get_mut("new").unwrap().cordoned = true;
-    field.run(min(2));
-    field.nodes.remove("new");
+    try_and_drain(&mut field);
     field.run(min(60));
     field.instances.insert("new".into(), it);
     field.ports.insert("new".into(), its_port);

@@ -68,6 +68,7 @@ struct Own {
     stepped_at: Time,
     stepped_clock: Time,
     alive_at: Time,
+    alive_truly_at: Time,
     skew_ms: i64,
     run: Run,
     backlog: Vec<Event>,
@@ -86,6 +87,7 @@ impl Own {
         swap(&mut self.stepped_at, &mut drive.stepped_at);
         swap(&mut self.stepped_clock, &mut drive.stepped_clock);
         swap(&mut self.alive_at, &mut drive.alive_at);
+        swap(&mut self.alive_truly_at, &mut drive.alive_truly_at);
         swap(&mut self.skew_ms, &mut drive.skew_ms);
         swap(&mut self.run, &mut drive.run);
         swap(&mut self.backlog, &mut drive.backlog);
@@ -110,6 +112,7 @@ impl Drive {
             stepped_at: self.stepped_at,
             stepped_clock: self.stepped_clock,
             alive_at: self.alive_at,
+            alive_truly_at: self.alive_truly_at,
             skew_ms: self.skew_ms,
             run: if usurped.how == Estranged::Sleeps { Run::Paused(half) } else { Run::Running },
             backlog: Vec::new(),

@@ -237,6 +237,7 @@ impl Drive {
         }
         self.tell(format!("another process starts as {}", self.fence));
         self.world.listen(self.now, self.fence);
+        self.world.account_for_unseen(self.clock().since(self.alive_at), self.alive_truly_at);
         self.begin_again(self.alive_at);
     }
 

@@ -57,6 +57,8 @@ pub struct Drive {
     /// one: a heartbeat waits behind them in the queue of the disk. A clock that is set while no process runs does not change
     /// what is kept (seed 5804561).
     alive_at: Time,
+    /// The world's time of then.
+    alive_truly_at: Time,
     tick: Span,
     mishaps: BTreeMap<(Time, u64), Mishap>,
     put: u64,
@@ -171,6 +173,7 @@ impl Drive {
             stepped_at: layout.start,
             stepped_clock: layout.start,
             alive_at: layout.start,
+            alive_truly_at: layout.start,
             tick: if layout.news_only { TICK_NEWS_ONLY } else { TICK },
             mishaps: BTreeMap::new(),
             put: 0,
@@ -441,7 +444,7 @@ impl Drive {
 
     fn note_alive(&mut self) {
         if self.store.next_at().is_none() {
-            self.alive_at = self.stepped_clock;
+            (self.alive_at, self.alive_truly_at) = (self.stepped_clock, self.stepped_at);
         }
     }
 

@@ -26,6 +26,9 @@ use super::{Life, Task, World, project};
 /// Between a person's cordon and the deletion of the Node: the pods are evicted meanwhile.
 const DRAIN: Span = Span::from_min(2);
 
+/// By so much clocks and reads may differ about which events can still be read.
+const UNSURE: Span = Span::from_min(5);
+
 /// What changed of machines' identities.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
@@ -54,6 +57,9 @@ enum Heard {
     FromWatch,
     /// It read the event, and may not have listed the machine yet.
     FromEvent,
+    /// It has not: the machine was made since a process ran, and before the first event that a process can still read. One that
+    /// served and was drained meanwhile cannot be told from one that never joined, so neither may be touched.
+    FromAge,
 }
 
 impl World {
@@ -186,8 +192,26 @@ impl World {
         self.watch.unheard = true;
     }
 
+    /// A process begins after such a gap by its clock, and the one before took its last step then. Of a machine that was made in
+    /// the gap neither ledger nor events say whether it served: it has to be doubted (seed 7202253).
+    pub(crate) fn account_for_unseen(&mut self, gap: Span, alive_at: Time) {
+        let told_from = self.now - EVENTS_KEPT - UNSURE;
+        let servers = &self.project.servers;
+        let is_unseen = |id: &&InstanceId| {
+            servers.get(*id).is_some_and(|server| server.made_at > alive_at && server.made_at < told_from)
+        };
+        if gap <= EVENTS_KEPT {
+            return;
+        }
+        let unseen: Vec<InstanceId> = self.identity.removed.iter().filter(is_unseen).cloned().collect();
+        for id in unseen {
+            let shown = Shown { at: self.now, said: false, heard: None };
+            self.identity.shown.entry(id).or_insert(shown).heard.get_or_insert(Heard::FromAge);
+        }
+    }
+
     /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch
-    /// ran then either, nothing does.
+    /// ran then either, nothing does, unless the machine's age tells that it may have served.
     pub(crate) fn is_shown_removed(&self, id: &InstanceId) -> bool {
         self.is_removed_on_purpose(id)
             && self.identity.shown.get(id).is_some_and(|shown| shown.heard.is_some())

@@ -197,7 +197,7 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
         Safeguard::JustReleased => released(seed),
         Safeguard::OutOfSight => hunted(include_str!("../seeds/5152006.txt")),
         Safeguard::DrainsUnseen => hunted(include_str!("../seeds/7000148.txt")),
-        Safeguard::LivesAccounted => hunted(include_str!("../seeds/7202253.txt")),
+        Safeguard::LivesAccounted => drained_in_a_gap(seed),
         Safeguard::GoingUncounted => hunted(include_str!("../seeds/4000381.txt")),
         Safeguard::UnlistedDeletions => hunted(include_str!("../seeds/5701372.txt")),
         Safeguard::BelievedLeases => hunted(include_str!("../seeds/5809872.txt")),
@@ -233,6 +233,16 @@ fn joined_before(seed: u64) -> Drive {
     stage.at(s(20), launch(Some(Trouble::BuildFails)));
     stage.drive.mishap_in(s(15), Mishap::CrashAt(CrashPoint::BeforeDone, s(90)));
     stage.run(min(5 * 60))
+}
+
+/// For five hours no process runs. A person makes a machine, drains it, and keeps it to look at; when a process runs again,
+/// nothing tells of that any more.
+fn drained_in_a_gap(seed: u64) -> Drive {
+    let mut stage = Stage::new(&generous(seed, 12));
+    let (pool, serves, keeps) = ("workers".into(), min(30), min(24 * 60));
+    stage.drive.mishap_in(s(10), Mishap::Crash(min(5 * 60)));
+    stage.at(min(60), Fault::Tried { pool, serves, marked_after: None, keeps });
+    stage.run(min(8 * 60))
 }
 
 /// An operator has a broken machine in a rescue for long enough that it is due, repairs it, and lets it boot.

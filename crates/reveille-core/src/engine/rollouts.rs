@@ -49,6 +49,17 @@ struct Rollout {
     /// Since when it changes again and again, each time before it had been quiet, by a clock that stands still in gaps: each of
     /// them makes the last change later.
     since: Option<Time>,
+    /// Nothing tells whether the last change was one: it does not begin the hour of those that follow.
+    is_guess: bool,
+}
+
+/// How it shows that a pool was rolled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// An image or a version turned up.
+    Seen,
+    /// The pool has two, of which nothing was known, or which are doubted.
+    Guessed,
 }
 
 /// What every pool is made of, and which are rolling.
@@ -88,7 +99,7 @@ impl Rollouts {
             pools.map(|pool| (pool.name.clone(), Editions::default())).collect();
         for seen in view.instances.values() {
             let Some(is) = seen.pool().and_then(|pool| found.get_mut(pool)) else { continue };
-            if let Some(image) = &seen.instance.image
+            if let Some(image) = seen.instance.image.as_ref().filter(|image| is_edition(image.as_str()))
                 && !is.images.contains(image.as_str())
             {
                 is.images.insert(Arc::from(image.as_str()));
@@ -104,7 +115,8 @@ impl Rollouts {
         let records = found.into_iter().filter_map(|(pool, is)| {
             let news = self.news(&pool, &is);
             let is_rolling = !news.images.is_empty() || self.is_upgraded((view, cluster), &pool, &news, now);
-            self.take(pool, is, is_rolling.then_some(now), now, quiet)
+            let change = self.change(&pool, &news);
+            self.take(pool, is, is_rolling.then_some(change), now, quiet)
         });
         records.collect()
     }
@@ -123,6 +135,16 @@ impl Rollouts {
         };
         let images = new(&is.images, known.map(|known| &known.images));
         Editions { images, versions: new(&is.versions, known.map(|known| &known.versions)) }
+    }
+
+    /// What it is that these turned up. There are some.
+    fn change(&self, pool: &PoolName, news: &Editions) -> Change {
+        let guessed =
+            |news: &BTreeSet<Arc<str>>, known: &BTreeSet<Arc<str>>| news.is_empty() || known.is_empty();
+        let is_guess = self.of.get(pool).is_none_or(|Rollout { is, .. }| {
+            guessed(&news.images, &is.images) && guessed(&news.versions, &is.versions)
+        });
+        if is_guess { Change::Guessed } else { Change::Seen }
     }
 
     /// A machine of the pool runs one of these versions, and has not counted for this within a day. A kubelet writes its version
@@ -153,18 +175,20 @@ impl Rollouts {
         &mut self,
         pool: PoolName,
         is: Editions,
-        turned_up: Option<Time>,
+        change: Option<Change>,
         now: Time,
         quiet: Span,
     ) -> Option<Record> {
         let known = self.of.remove(&pool).unwrap_or_default();
-        let changed_at = turned_up.or(known.changed_at);
+        let changed_at = change.map(|_| now).or(known.changed_at);
         let is_new = changed_at == Some(now);
-        let goes_on = !is_new || known.changed_at.is_some_and(|at| now < at + quiet);
+        let is_next = || !known.is_guess && known.changed_at.is_some_and(|at| now < at + quiet);
+        let goes_on = !is_new || is_next();
+        let is_guess = change.map_or(known.is_guess, |change| change == Change::Guessed);
         let since = known.since.filter(|_| goes_on).or(changed_at);
         let told = if is_new { is.told() } else { known.told.those_in(&is) };
         let is_told = !is_new && told == known.told;
-        let rollout = Rollout { is, told, changed_at, since };
+        let rollout = Rollout { is, told, changed_at, since, is_guess };
         let until = rollout.until(quiet);
         match until {
             Some(until) => self.rolling.insert(pool.clone(), until),
@@ -185,7 +209,8 @@ impl Rollouts {
         told: Editions,
     ) {
         self.rolling.insert(pool.clone(), until);
-        let rollout = Rollout { is: told.clone(), told, changed_at: Some(at), since: Some(since) };
+        let rollout =
+            Rollout { is: told.clone(), told, changed_at: Some(at), since: Some(since), is_guess: false };
         self.of.insert(pool, rollout);
     }
 
@@ -226,7 +251,7 @@ impl Rollouts {
             }
         }
         if matches!(jump, Jump::Back { .. }) {
-            for Rollout { changed_at, since, is: _, told: _ } in of.values_mut() {
+            for Rollout { changed_at, since, is: _, told: _, is_guess: _ } in of.values_mut() {
                 jump.stands(changed_at.iter_mut().chain(since));
             }
         }
@@ -261,13 +286,10 @@ impl Rollout {
 }
 
 impl Editions {
-    /// As much of it as the ledger is told: a kubelet writes its version itself, and the ledger bounds its lines. What is left
-    /// out is new to the next process.
+    /// As much of it as the ledger is told, which bounds its lines. What is left out is new to the next process.
     fn told(&self) -> Self {
-        let short = |all: &BTreeSet<Arc<str>>| {
-            all.iter().filter(|one| one.len() <= EDITION_LEN_MAX).take(EDITIONS_MAX).cloned().collect()
-        };
-        Self { images: short(&self.images), versions: short(&self.versions) }
+        let some = |all: &BTreeSet<Arc<str>>| all.iter().take(EDITIONS_MAX).cloned().collect();
+        Self { images: some(&self.images), versions: some(&self.versions) }
     }
 
     /// Those of them that are there.
@@ -277,9 +299,15 @@ impl Editions {
     }
 }
 
+/// A kubelet writes its version itself: one that is too long for the ledger was new to each process, and began the hour of a
+/// rollout before the rollout (seed 7900005).
+const fn is_edition(text: &str) -> bool {
+    text.len() <= EDITION_LEN_MAX
+}
+
 /// The version that its kubelet writes into its Node.
 fn kubelet_of<'a>(cluster: &'a ClusterView, seen: &Seen) -> Option<&'a Arc<str>> {
-    cluster.nodes.get(seen.nodes.first()?)?.node.kubelet.as_ref()
+    cluster.nodes.get(seen.nodes.first()?)?.node.kubelet.as_ref().filter(|version| is_edition(version))
 }
 
 #[cfg(test)]
@@ -299,8 +327,9 @@ mod tests {
     /// The pool is made of these images then. Until when it rolls, in minutes, and what the ledger is told.
     fn take(rollouts: &mut Rollouts, min: i64, names: &[&str]) -> (Option<i64>, Option<&'static str>) {
         let (pool, is) = (PoolName::from("workers"), images(names));
-        let is_new = !rollouts.news(&pool, &is).images.is_empty();
-        let record = rollouts.take(pool.clone(), is, is_new.then_some(at(min)), at(min), QUIET);
+        let news = rollouts.news(&pool, &is);
+        let change = (!news.images.is_empty()).then(|| rollouts.change(&pool, &news));
+        let record = rollouts.take(pool.clone(), is, change, at(min), QUIET);
         let until = rollouts.rolling().get(&pool).map(|until| until.ms / 60_000);
         let said = record.map(|record| match record {
             Record::OthersActed { what, .. } if &*what == TURNED_UP => TURNED_UP,
@@ -333,6 +362,18 @@ mod tests {
         assert_eq!(take(&mut rollouts, 130, &["a", "b"]), (Some(65), Some(TURNED_UP)));
         assert_eq!(take(&mut rollouts, 131, &["a"]), (Some(65), Some(WENT)));
         assert_eq!(take(&mut rollouts, 160, &["a", "b"]), (Some(190), Some(TURNED_UP)), "it was quiet");
+    }
+
+    /// A process that begins after a long gap finds two images, which may be there for years. It guesses a rollout, and one that
+    /// is seen soon afterwards holds the pool for a whole hour of its own.
+    #[test]
+    fn guessed_rollout_does_not_begin_the_hour_of_a_seen_one() {
+        let mut rollouts = Rollouts::default();
+        let until: Vec<_> = [(0, &["a", "b"][..]), (22, &["b", "c"]), (35, &["c", "d"]), (55, &["d", "e"])]
+            .into_iter()
+            .map(|(min, names)| take(&mut rollouts, min, names).0)
+            .collect();
+        assert_eq!(until, [Some(30), Some(52), Some(65), Some(82)]);
     }
 
     #[test]

@@ -91,7 +91,7 @@ pub struct Oracle {
     rolled: BTreeMap<PoolName, (u32, Option<(Time, Time)>)>,
     /// Images of each pool that this process was told of.
     images_told: BTreeMap<PoolName, BTreeSet<Arc<str>>>,
-    /// Machines of the roster that a listing showed us once. Of one that was made and deleted while we slept no client of ours
+    /// Machines that were in the roster when a listing last showed them. Of one that was made and deleted while we slept no client of ours
     /// can know of which pool it was (seed 7601527).
     listed: BTreeSet<InstanceId>,
     foreign: BTreeMap<InstanceId, (Time, PoolName)>,

@@ -80,7 +80,12 @@ impl Oracle {
 
     fn note_listed(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot, roster: &Roster) {
         for instance in &snapshot.instances {
-            let Claim::Pool(pool) = roster.claim(cloud, instance) else { continue };
+            let Claim::Pool(pool) = roster.claim(cloud, instance) else {
+                // Without its marks it is in no pool, and a process that sees neither their return nor its end knows of none
+                // (seed 7950080).
+                self.listed.remove(&instance.id);
+                continue;
+            };
             // What ended stays in EC2's listings for an hour, and tells of no machine that was there.
             if !instance.state.is_leaving() && !self.listed.contains(&instance.id) {
                 self.listed.insert(instance.id.clone());

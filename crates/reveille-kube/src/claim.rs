@@ -22,6 +22,8 @@ use crate::session::Question;
 const WITHIN: Duration = Duration::from_secs(10);
 /// The annotation that names who let the Lease go.
 const LET_GO_BY: &str = "reveille.dev/let-go-by";
+/// A holder is told with so much of its name. A controller's own is far shorter, and so is every version.
+const HOLDER_MAX_BYTES: usize = 512;
 
 /// What a roster's Lease says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +83,11 @@ struct DocSpec {
     holder_identity: Option<String>,
 }
 
+/// Each client that may write the Lease writes these texts, and they are told in pauses and in the log.
+fn cut(holder: &str) -> &str {
+    holder.get(..holder.floor_char_boundary(HOLDER_MAX_BYTES)).unwrap_or_default()
+}
+
 /// Name of a roster's Lease.
 pub fn claim_name(roster: &str) -> String {
     format!("reveille-{roster}")
@@ -103,8 +110,13 @@ impl Cluster {
         }
         let mut doc: Doc = serde_json::from_slice(&body)
             .map_err(|error| ClaimError::Failed(Failure::unread("the Lease", &error).cause))?;
+        if doc.metadata.resource_version.len() > HOLDER_MAX_BYTES {
+            return Err(ClaimError::Failed("the Lease has a resourceVersion that is too long".into()));
+        }
         let holder = doc.spec.and_then(|spec| spec.holder_identity).filter(|holder| !holder.is_empty());
+        let holder = holder.map(|holder| cut(&holder).to_owned());
         let let_go_by = doc.metadata.annotations.remove(LET_GO_BY).filter(|_| holder.is_none());
+        let let_go_by = let_go_by.map(|holder| cut(&holder).to_owned());
         Ok(Some(Claim { holder, let_go_by, version: doc.metadata.resource_version }))
     }
 

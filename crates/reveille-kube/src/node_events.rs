@@ -30,6 +30,9 @@ use crate::watch_request::{Step, WatchRequest};
 /// the API server keeps them.
 const PAGES_MAX: usize = 100;
 
+/// Pages read at most about one node: each client may write events about it, and a person waits for its evidence.
+const PAGES_OF_NODE_MAX: usize = 4;
+
 /// Events told at most from before the start, and kept at most of one node: the newest.
 const TOLD_MAX: usize = 1000;
 
@@ -132,7 +135,8 @@ pub(crate) async fn list(
     let mut next = None;
     let mut version = String::new();
     let (limit, mut body) = (Limit::default(), Vec::new());
-    for _ in 0..PAGES_MAX {
+    let pages_max = if about.is_some() { PAGES_OF_NODE_MAX } else { PAGES_MAX };
+    for _ in 0..pages_max {
         let ask = |limit| paths::events_page(about, limit, next.clone());
         let page = page(&cluster.session, &limit, ask, "events", &mut body).await?;
         version = page.version;
@@ -145,7 +149,7 @@ pub(crate) async fn list(
         }
     }
     tracing::warn!(
-        "cluster: there are more events about nodes than {PAGES_MAX} pages hold; the rest is not read, \
+        "cluster: there are more events about nodes than {pages_max} pages hold; the rest is not read, \
          so a cordon or a removal from before this start may stay unknown"
     );
     Ok((events, version))

@@ -73,3 +73,20 @@ async fn watch_that_keeps_expiring_relists_nodes_with_backoff() {
     let lists = told.iter().filter(|(_, fact)| matches!(fact, ClusterFact::Synced(_))).count();
     assert!(lists <= 240, "{lists} lists of all nodes in an hour");
 }
+
+/// The holder of the roster's Lease is whatever a client wrote there: it becomes the reason of a pause, a word of the log and of
+/// each report.
+#[tokio::test(start_paused = true)]
+async fn holder_of_the_lease_is_told_no_longer_than_others() {
+    let api = three();
+    let (holder, version) = ("h".repeat(1 << 20), "7".repeat(1 << 20));
+    let body =
+        format!(r#"{{"metadata":{{"resourceVersion":"{version}"}},"spec":{{"holderIdentity":"{holder}"}}}}"#);
+    let path = "/namespaces/kube-system/leases/";
+    api.fault(|faults| faults.refusals = vec![(path, Refuse::Page(200, leaked(body)))]);
+    let longest = match api.cluster().read_claim("prod").await {
+        Ok(claim) => claim.map_or(0, |it| it.holder.map_or(0, |it| it.len()).max(it.version.len())),
+        Err(error) => error.to_string().len(),
+    };
+    assert!(longest <= SENTENCE_MAX_BYTES, "{longest} bytes");
+}

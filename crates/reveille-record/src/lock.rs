@@ -21,6 +21,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -178,7 +179,7 @@ pub fn read_fence(state: &Path) -> Result<Fence, FenceUnread> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(FenceUnread::Gone { path }),
         Err(source) => return Err(FenceUnread::Unreadable { path, source }),
     };
-    match serde_json::from_slice::<Signed>(&bytes) {
+    match first_value::<Signed>(&bytes) {
         Ok(signed) => Ok(signed.fence),
         // The holder is writing its card at this moment, or the file was damaged: the caller reads it again.
         Err(error) => Err(FenceUnread::Unreadable { path, source: error.into() }),
@@ -187,7 +188,12 @@ pub fn read_fence(state: &Path) -> Result<Fence, FenceUnread> {
 
 /// The card in the lock file at `path`; `None` when the file is missing, empty or half written.
 pub(crate) fn read_card(path: &Path) -> Option<Card> {
-    serde_json::from_slice(&disk::read_regular(path).ok()?).ok()
+    first_value(&disk::read_regular(path).ok()?).ok()
+}
+
+/// A holder that ended before the file was cut to its card left the end of a longer one behind it.
+fn first_value<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    T::deserialize(&mut serde_json::Deserializer::from_slice(bytes))
 }
 
 #[cfg(test)]
@@ -251,5 +257,24 @@ mod tests {
         std::fs::write(&path, "{\"alive_ms\": 17637").unwrap();
         let (_lock, before) = Lock::take(&path).unwrap();
         assert_eq!(before, None);
+    }
+
+    /// A start ends between the two writes of its card: the command of the one before was longer.
+    #[test]
+    fn card_that_is_not_cut_yet_keeps_the_last_heartbeat() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, other) = (directory.path().join("lock"), directory.path().join("other"));
+        let (lock, _) = Lock::take(&path).unwrap();
+        lock.sign(&holder("reveille run --roster /etc/reveille/prod.yaml"), Fence(3), None).unwrap();
+        lock.beat(2_000).unwrap();
+        drop(lock);
+        let (lock, before) = Lock::take(&path).unwrap();
+        let (whole, _) = Lock::take(&other).unwrap();
+        whole.sign(&holder("reveille run"), Fence(4), before.as_ref()).unwrap();
+        // What `sign` writes before it sets the length.
+        lock.file.write_all_at(&std::fs::read(&other).unwrap(), 0).unwrap();
+        drop(lock);
+        let (_next, before) = Lock::take(&path).unwrap();
+        assert_eq!(before.and_then(|card| card.last_alive_ms()), Some(2_000));
     }
 }

@@ -128,8 +128,8 @@ struct Rule {
     seen: Option<Seen>,
     /// This process has read the Lease once, so a later refusal does not mean that the cluster has no Leases.
     known: bool,
-    /// This process has written the Lease once.
-    wrote: bool,
+    /// There was a Lease when it was last read: a controller was allowed to write it.
+    exists: bool,
 }
 
 /// The Lease of another controller, as it was last read.
@@ -151,11 +151,11 @@ enum Next {
 
 impl Rule {
     const fn new(identity: Identity) -> Self {
-        Self { identity, seen: None, known: false, wrote: false }
+        Self { identity, seen: None, known: false, exists: false }
     }
 
     fn judge(&mut self, claim: Option<&Claim>, now: Moment) -> Next {
-        self.known = true;
+        (self.known, self.exists) = (true, claim.is_some());
         let Some(claim) = claim else { return self.if_left(now) };
         let Some(holder) = claim.holder.as_deref() else { return self.let_go(claim, now) };
         let same = |seen: &Seen| seen.version.as_ref() == Some(&claim.version);
@@ -180,15 +180,8 @@ impl Rule {
         Next::Write
     }
 
-    /// What it means that an abandoned Lease may not be written. No controller of an account that never could has a Lease: while
-    /// this process took the Lease for the other's, it did nothing for ever, and said that the other acts.
-    fn denied_takeover(&self, why: Arc<str>) -> LeaseState {
-        if self.wrote { LeaseState::Unproved(why) } else { LeaseState::Relied(why) }
-    }
-
     /// The Lease was written: no other controller holds it any more.
     fn took(&mut self) {
-        self.wrote = true;
         if let Some(Seen { holder, version: Some(_), .. }) = self.seen.take() {
             let holder = holder.as_ref();
             tracing::warn!(
@@ -216,8 +209,9 @@ impl Rule {
     fn failed(&self, before: &LeaseState, error: ClaimError, now: Moment) -> LeaseState {
         match (error, before) {
             (ClaimError::Denied(why), _) if !self.known => LeaseState::Relied(Arc::from(why)),
-            // The account may read Leases and not write them, so no controller of this account has a Lease.
-            (ClaimError::Denied(why), LeaseState::Asking | LeaseState::Relied(_)) => {
+            // The account may read Leases and not write them, so no controller of this account has a Lease. Where there is one,
+            // the right was taken away, or another account has it.
+            (ClaimError::Denied(why), LeaseState::Asking | LeaseState::Relied(_)) if !self.exists => {
                 LeaseState::Relied(Arc::from(why))
             }
             (_, LeaseState::Alone(at)) if now.at_most_since(*at) < PROVES => before.clone(),
@@ -373,7 +367,11 @@ impl Watcher {
                 if let Err(ClaimError::Denied(why)) = &written
                     && was_others
                 {
-                    return Ok(self.rule.denied_takeover(Arc::from(why.as_str())));
+                    // Two controllers that waited for the same holder would both act from now on.
+                    let why = format!(
+                        "{why}. Its holder has not renewed it for {LEFT_AFTER}: give the right to update it, or delete the Lease"
+                    );
+                    return Ok(LeaseState::Unproved(why.into()));
                 }
                 written?;
                 self.rule.took();

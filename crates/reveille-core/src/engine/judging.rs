@@ -43,6 +43,9 @@ const DENIED_AGAIN: Span = Span::from_min(2);
 /// lives.
 const DENIED_SELDOM: Span = Span::from_min(90);
 
+/// That a machine is contested is an incident of its own after so long.
+const CONTEST_SETTLES: Span = Span::from_s(60);
+
 #[derive(Default)]
 struct Presence {
     gone: bool,
@@ -66,23 +69,25 @@ impl State {
         Some(absence::judge_instance(context.judge_context(cloud), seen))
     }
 
+    /// No cloud lists it.
+    fn judge_unlisted(&mut self, key: &MachineKey) {
+        // After a restart, the ledger may name a machine that its cloud has not listed yet. Its state is unknown, so
+        // the controller closes no incident of it.
+        if self.out_of_sight.unseen().contains_key(key) {
+            let place = self.place_unseen(key);
+            self.counts.set(key, place);
+        } else if self.has_listed(key) {
+            self.note_gone_with_incident(key);
+            self.forget(key, Verdict::SubjectGone);
+        } else {
+            // Its cloud's list is doubted. When that ends the machine is gone, or was never ours, and counts no more.
+            self.unsure.insert(key.clone());
+        }
+    }
+
     fn judge_machine(&mut self, key: &MachineKey) {
         let context = self.context();
-        let Some((cloud, seen)) = context.seen(key) else {
-            // After a restart, the ledger may name a machine that its cloud has not listed yet. Its state is unknown, so
-            // the controller closes no incident of it.
-            if self.out_of_sight.unseen().contains_key(key) {
-                let place = self.place_unseen(key);
-                self.counts.set(key, place);
-            } else if self.has_listed(key) {
-                self.note_gone_with_incident(key);
-                self.forget(key, Verdict::SubjectGone);
-            } else {
-                // Its cloud's list is doubted. When that ends the machine is gone, or was never ours, and counts no more.
-                self.unsure.insert(key.clone());
-            }
-            return;
-        };
+        let Some((cloud, seen)) = context.seen(key) else { return self.judge_unlisted(key) };
         let machine_state = absence::judge_instance(context.judge_context(cloud), seen);
         // This holds also for an instance in ERROR: the client that drained its Node may have done so because of that (seed
         // 3600191).
@@ -108,7 +113,12 @@ impl State {
         let our_stop = (state == InstanceState::Stopped).then(|| self.our_stop(key)).flatten();
         let is_ours = our_stop.is_some();
         faults.retain(|fault| !(is_ours && fault.kind == FaultKind::Stopped));
+        let subject = Subject::Machine(key.clone());
+        let has_joined = seen.joined.is_some();
+        let contest_until = self.await_contest(&subject, has_joined, &mut faults);
         self.enrich(key, &mut faults);
+        let context = self.context();
+        let Some((_, seen)) = context.seen(key) else { return };
         let place = self.place(key, seen, &machine_state);
         let asked = seen.nodes.iter().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
@@ -120,7 +130,7 @@ impl State {
         self.counts.set(key, place);
         self.note_fleet(key);
         let settled = our_stop.and_then(|stop| stop.until);
-        if let Some(at) = wake.into_iter().chain(settled).min() {
+        if let Some(at) = wake.into_iter().chain(settled).chain(contest_until).min() {
             self.timers.set(at, Wake::Machine(key.clone()));
         }
         if let Some(look) = forget.look {
@@ -137,14 +147,14 @@ impl State {
             // that we stopped and started is pending for a moment, and may have joined again by then.
             self.unsure.insert(key.clone());
         }
-        let blind = if passing || (blind && !(sighted && steady)) {
+        let blind = if passing || contest_until.is_some() || (blind && !(sighted && steady)) {
             Blind::Yes
         } else if blind {
             Blind::ToCluster
         } else {
             Blind::No
         };
-        self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
+        self.settle_cases(&subject, faults, blind, label, pool);
         if let Some(node) = self.context().seen(key).and_then(|(_, seen)| seen.joined.clone()) {
             self.incidents.note_joined_as(&node, key);
         }
@@ -154,6 +164,42 @@ impl State {
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &machine_state, value);
         }
+    }
+
+    /// That a machine is contested becomes an incident of its own once it has lasted. What is open about it goes on until then,
+    /// and nothing is done. One kubelet that showed the UUIDs of three dead machines in turn, for ten seconds each, began their
+    /// deadlines from zero each time: none was repaired, and each was three records in the ledger. Returns when it has lasted.
+    ///
+    /// That a machine never joined is over at once where it has: it took over the Node of another.
+    fn await_contest(
+        &mut self,
+        subject: &Subject,
+        has_joined: bool,
+        faults: &mut Vec<Fault>,
+    ) -> Option<Time> {
+        let now = self.now;
+        let is_contested = faults.iter().any(|fault| fault.kind == FaultKind::Duplicate);
+        let open = self.incidents.keys_of(subject).into_iter().filter(|key| key.kind.is_absence());
+        let open: Vec<IncidentKey> = open.collect();
+        let is_answered =
+            |kind: FaultKind| kind == FaultKind::Duplicate || kind == FaultKind::NeverJoined && has_joined;
+        if open.iter().any(|key| is_answered(key.kind)) {
+            return None;
+        }
+        let mut until = None;
+        for key in open {
+            let Some(case) = self.incidents.get_mut(&key) else { continue };
+            let since = is_contested.then(|| case.contested_since.unwrap_or(now));
+            if case.contested_since != since {
+                case.contested_since = since;
+                self.ripe.insert(key);
+            }
+            until = until.or(since.map(|since| since + CONTEST_SETTLES).filter(|at| now < *at));
+        }
+        if until.is_some() {
+            faults.retain(|fault| fault.kind != FaultKind::Duplicate);
+        }
+        until
     }
 
     /// A stop and start of it is under way: it is not answered, or was not read back, or what was read of the machine may be

@@ -11,8 +11,9 @@ use std::collections::BTreeSet;
 
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use crate::model::instance::InstanceState;
 use crate::model::node::{Provider, Ready};
-use crate::observe::cluster::{Link, NodeSeen};
+use crate::observe::cluster::{Link, LinkedBy, NodeSeen};
 use crate::observe::join;
 use crate::record::{Joined, Record};
 
@@ -57,7 +58,7 @@ impl State {
     pub(super) fn note_adopted(&mut self, name: &NodeName) {
         let Some(node) = self.cluster.nodes.get(name) else { return };
         let Some(uuid) = &node.node.system_uuid else { return };
-        if node.link.as_ref().is_some_and(|link| link.instance == *uuid) {
+        if node.link.as_ref().is_some_and(|link| link.instance == *uuid || self.names_one_that_runs(link)) {
             return;
         }
         let Some((cloud, view)) = self.clouds.iter_mut().find(|(_, view)| view.instances.contains_key(uuid))
@@ -74,6 +75,14 @@ impl State {
         seen.joined = Some(name.clone());
         let machine = MachineKey::Instance(cloud.clone(), uuid.clone());
         self.newly_joined.push(Joined { machine, node: name.clone(), pool: seen.pool().cloned() });
+    }
+
+    /// The Node names an instance that runs. A Node that another machine took over names one that is gone: one kubelet that wrote
+    /// the UUID of others for a moment gave each of them a past, so that they were deleted as machines that had joined once.
+    fn names_one_that_runs(&self, link: &Link) -> bool {
+        let its = self.clouds.get(&link.cloud).and_then(|view| view.instances.get(&link.instance));
+        link.by == LinkedBy::ProviderId
+            && its.is_some_and(|seen| !seen.goes() && seen.instance.state == InstanceState::Active)
     }
 
     /// Searches again for the Node's instance, and moves the Node there.
@@ -99,12 +108,8 @@ impl State {
             self.dirty.insert(new.machine());
             self.dirty.insert(MachineKey::Node(name.clone()));
         }
-        let strong = link.as_ref().is_some_and(|link| {
-            matches!(
-                link.by,
-                crate::observe::cluster::LinkedBy::ProviderId | crate::observe::cluster::LinkedBy::SystemUuid
-            )
-        });
+        let strong =
+            link.as_ref().is_some_and(|link| matches!(link.by, LinkedBy::ProviderId | LinkedBy::SystemUuid));
         self.cluster.set_weak(name, !strong);
         self.cluster.set_link(name, link);
         self.mark_sharing(name);

@@ -115,12 +115,23 @@ impl<'a> Views<'a> {
         match by {
             Identity::SystemUuid | Identity::Agent => false,
             Identity::Address(address) => {
-                own.instance.addresses.contains(&address) || runs_on(&node.node, &own.instance)
+                own.instance.addresses.contains(&address)
+                    || runs_on(&node.node, &own.instance)
+                    || self.shows_others_beside(&node.node, of)
             }
             Identity::Name => {
                 own.instance.node_names().any(|name| of.node_names().any(|other| other == name))
             }
         }
+    }
+
+    /// The Node has an address of a listed machine that this one does not have: it shows those of several, and runs on one at
+    /// most. A kubelet that left out its own kept 64 others from being repaired.
+    fn shows_others_beside(self, node: &Node, of: &Instance) -> bool {
+        let foreign = node.addresses.iter().filter(|address| !of.addresses.contains(*address));
+        let mut holders =
+            foreign.flat_map(|address| self.clouds.values().flat_map(|cloud| cloud.addressed(address)));
+        holders.any(|id| self.listed_beside(&of.id, id).is_some())
     }
 
     /// The Node that makes the machine contested, if any does: it runs on this machine by its own word, or it lives and

@@ -63,6 +63,8 @@ pub struct Case {
     /// When its machine had looked well for its dwell first, while something that was tried or wanted counts still and a person's
     /// word is missing. Its fault was not seen since: each process and each gap asks for a dwell of its own.
     pub outlasted: Option<Time>,
+    /// Since when its machine is contested, for less time than makes that an incident of its own: nothing is done meanwhile.
+    pub contested_since: Option<Time>,
 }
 
 impl Case {
@@ -75,6 +77,7 @@ impl Case {
             due_after: None,
             rests_on_cluster: true,
             gathered: Gathered::default(),
+            contested_since: None,
             unreached: 0,
             unmade: 0,
             well_boot: None,

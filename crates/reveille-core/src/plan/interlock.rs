@@ -389,6 +389,10 @@ pub(crate) fn shared_identity(
     blockers: &mut Vec<Blocker>,
 ) {
     let Some((cloud, _)) = PlanContext::instance_of(&case.incident.key.subject) else { return };
+    if case.contested_since.is_some() {
+        blockers.push(Blocker::SharedIdentity("a Node shows the identity of two machines".into()));
+        return;
+    }
     let silent_after = context.roster.timing.lease_silent_after;
     let lives = |name: &NodeName| context.cluster.lives(name, silent_after);
     if let Some(sharer) = context.views().contesting(cloud, seen, lives) {

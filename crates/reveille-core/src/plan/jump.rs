@@ -15,6 +15,7 @@ impl Case {
             watched_from,
             resumed_at,
             outlasted,
+            contested_since,
             gathered,
             due_after: _,
             rests_on_cluster: _,
@@ -31,6 +32,7 @@ impl Case {
         jump.counts([watched_from]);
         jump.counts(resumed_at);
         jump.counts(outlasted);
+        jump.counts(contested_since);
         // What was read before a gap is as old as it is.
         jump.stands(&mut gathered.asked_at);
     }

@@ -131,7 +131,17 @@ pub(super) fn is_not_contested(context: &PlanContext<'_>, what: &dyn Display, se
         };
         let address =
             |address: &&IpAddr| seen.instance.addresses.contains(address) && !own.is_some_and(by_own_word);
-        let shares_address = node.node.addresses.iter().any(|it| address(&it));
+        // Those of several machines are no sign of this one.
+        let is_of_other = |address: &IpAddr| {
+            let all = context.clouds.values().flat_map(|view| view.instances.values());
+            let mut others = all.filter(|it| it.unlisted.is_none() && it.instance.id != seen.instance.id);
+            others.any(|it| it.instance.addresses.contains(address))
+        };
+        let shows_others = || {
+            let foreign = |address: &&IpAddr| !seen.instance.addresses.contains(*address);
+            own.is_some() && node.node.addresses.iter().filter(foreign).any(is_of_other)
+        };
+        let shares_address = node.node.addresses.iter().any(|it| address(&it)) && !shows_others();
         let shares_name = names.iter().any(|wanted| is_one_host(name.as_str(), wanted))
             && own.is_none_or(|own| !own.instance.node_names().any(|known| names.contains(&known)));
         let shares = runs_here || (shares_address || shares_name || claimed.contains(&name)) && lives(name);

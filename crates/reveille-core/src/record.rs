@@ -107,6 +107,9 @@ pub enum Record {
         /// They rolled the pools: another image or version turned up there.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         rollout: bool,
+        /// Whether they did is not known: the pool had two versions when a process began, and one may be years old.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        guessed: bool,
         /// Since when others have been at work there without a break. `None`: since `at`, or since an earlier record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since: Option<Time>,

@@ -206,11 +206,10 @@ impl Rollouts {
         pool: PoolName,
         until: Time,
         (at, since): (Time, Time),
-        told: Editions,
+        (told, is_guess): (Editions, bool),
     ) {
         self.rolling.insert(pool.clone(), until);
-        let rollout =
-            Rollout { is: told.clone(), told, changed_at: Some(at), since: Some(since), is_guess: false };
+        let rollout = Rollout { is: told.clone(), told, changed_at: Some(at), since: Some(since), is_guess };
         self.of.insert(pool, rollout);
     }
 
@@ -281,7 +280,8 @@ impl Rollout {
         let [images, versions] =
             [&self.told.images, &self.told.versions].map(|told| told.iter().cloned().collect());
         let pools = vec![pool.clone()];
-        Some(Record::OthersActed { at, pools, until, what, rollout: true, since, images, versions })
+        let (rollout, guessed) = (true, self.is_guess);
+        Some(Record::OthersActed { at, pools, until, what, rollout, guessed, since, images, versions })
     }
 }
 
@@ -376,6 +376,23 @@ mod tests {
         assert_eq!(until, [Some(30), Some(52), Some(65), Some(82)]);
     }
 
+    /// The same where a process began between the two (seed 7970021).
+    #[test]
+    fn guessed_rollout_is_a_guess_to_the_next_process() {
+        let mut rollouts = Rollouts::default();
+        take(&mut rollouts, 0, &["a", "b"]);
+        let Some(Record::OthersActed { at: changed_at, until, guessed: true, .. }) =
+            rollouts.checkpoint(at(10)).next()
+        else {
+            panic!("the ledger has to know");
+        };
+        let mut next = Rollouts::default();
+        next.remember("workers".into(), until, (changed_at, changed_at), (images(&["a", "b"]), true));
+        next.over(Jump::Gap { before: at(20), now: at(21) }, QUIET);
+        assert_eq!(take(&mut next, 45, &["b", "c"]).0, Some(75));
+        assert_eq!(take(&mut next, 70, &["c", "d"]).0, Some(100));
+    }
+
     #[test]
     fn hour_of_rollouts_is_kept_over_a_gap_and_a_restart() {
         let mut rollouts = Rollouts::default();
@@ -391,7 +408,7 @@ mod tests {
             panic!("the ledger has to know");
         };
         let mut next = Rollouts::default();
-        next.remember("workers".into(), until, (changed_at, since.unwrap()), images(&["a"]));
+        next.remember("workers".into(), until, (changed_at, since.unwrap()), (images(&["a"]), false));
         next.over(Jump::Gap { before: at(56), now: at(60) }, QUIET);
         assert_eq!(take(&mut next, 60, &["a"]).0, Some(69), "the gap does not count");
         assert_eq!(take(&mut next, 80, &["a", "b"]).0, Some(69));
@@ -400,7 +417,7 @@ mod tests {
     #[test]
     fn two_images_known_to_ledger_are_a_change_only_after_long_gap() {
         let mut rollouts = Rollouts::default();
-        rollouts.remember("workers".into(), at(30), (at(0), at(0)), images(&["a", "b"]));
+        rollouts.remember("workers".into(), at(30), (at(0), at(0)), (images(&["a", "b"]), false));
         assert_eq!(rollouts.checkpoint(at(90)).count(), 1, "it is over, and its images are known still");
         assert_eq!(take(&mut rollouts, 50, &["a", "b"]), (Some(30), None));
         rollouts.doubt();
@@ -410,7 +427,7 @@ mod tests {
     #[test]
     fn gaps_extend_rollout_by_an_hour_at_most_and_clock_may_go_back() {
         let mut rollouts = Rollouts::default();
-        rollouts.remember("workers".into(), at(30), (at(0), at(0)), images(&["a"]));
+        rollouts.remember("workers".into(), at(30), (at(0), at(0)), (images(&["a"]), false));
         rollouts.over(Jump::Gap { before: at(20), now: at(50) }, QUIET);
         let until = |rollouts: &Rollouts| rollouts.rolling().values().next().map(|until| until.ms / 60_000);
         assert_eq!(until(&rollouts), Some(80));

@@ -86,7 +86,17 @@ impl Others {
         let Self { since, at, until, what } = self.clone();
         let since = Some(since).filter(|since| *since < at);
         let (images, versions) = (Vec::new(), Vec::new());
-        Record::OthersActed { at, pools, until, what, rollout: false, since, images, versions }
+        Record::OthersActed {
+            at,
+            pools,
+            until,
+            what,
+            rollout: false,
+            guessed: false,
+            since,
+            images,
+            versions,
+        }
     }
 
     fn go_back_to(&mut self, now: Time) {

@@ -203,6 +203,7 @@ fn others_noticed_by_slow_clock_are_heeded_by_next_process() {
         until: at + Span::from_min(10),
         what: "instance 7f3a was deleted".into(),
         rollout: false,
+        guessed: false,
         since: None,
         images: Vec::new(),
         versions: Vec::new(),

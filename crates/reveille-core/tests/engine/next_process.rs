@@ -145,9 +145,9 @@ fn facts(record: &Record) -> Vec<String> {
             vec![format!("{pool:?} had {fault:?} at {instance:?}")]
         }
         Record::Arrived { pool, machine, .. } => vec![format!("{machine} arrived in {pool:?}")],
-        Record::OthersActed { pools, until, what, since, images, versions, .. } => {
+        Record::OthersActed { pools, until, what, guessed, since, images, versions, .. } => {
             vec![format!(
-                "others act on {pools:?} since {since:?} until {until:?}: {what}, {images:?}, {versions:?}"
+                "others act on {pools:?} since {since:?} until {until:?}: {what} (guessed: {guessed}), {images:?}, {versions:?}"
             )]
         }
         Record::Paused { scope, over: false, .. } => vec![format!("{scope:?} is paused")],

@@ -22,14 +22,16 @@ impl Replay {
     /// next.
     pub(super) fn take_machines(&mut self, record: Record) {
         match record {
-            Record::OthersActed { at, pools, until, rollout: true, since, images, versions, .. } => {
+            Record::OthersActed {
+                at, pools, until, rollout: true, guessed, since, images, versions, ..
+            } => {
                 let told = Editions {
                     images: images.into_iter().collect(),
                     versions: versions.into_iter().collect(),
                 };
                 let since = (at, since.unwrap_or(at).min(at));
                 for pool in pools {
-                    self.state.rollouts.remember(pool, until, since, told.clone());
+                    self.state.rollouts.remember(pool, until, since, (told.clone(), guessed));
                 }
             }
             Record::OthersActed { at, pools, until, what, since, .. } => {

@@ -363,13 +363,15 @@ pub(crate) fn pause_scope() -> impl Strategy<Value = PauseScope> {
 fn others_acted() -> impl Strategy<Value = Record> {
     let times = (at(), at(), option::of(at()));
     let editions = (vec(text(), 0..3), vec(text(), 0..3));
-    (times, vec(id(PoolName::new), 0..3), text(), any::<bool>(), editions).prop_map(
-        |((at, until, since), pools, what, rollout, (images, versions))| Record::OthersActed {
+    let how = (any::<bool>(), any::<bool>());
+    (times, vec(id(PoolName::new), 0..3), text(), how, editions).prop_map(
+        |((at, until, since), pools, what, (rollout, guessed), (images, versions))| Record::OthersActed {
             at,
             pools,
             until,
             what,
             rollout,
+            guessed,
             since,
             images,
             versions,

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
+use crate::model::instance::InstanceState;
 use crate::model::time::Time;
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
@@ -137,7 +138,9 @@ impl State {
                 seen.left = seen.left.take().or(memory.left);
                 seen.of_pool = seen.of_pool.take().or(memory.pool);
                 seen.born_in_sight = memory.born.is_some();
-                (seen.born_kept, seen.may_have_served) = (seen.born_in_sight, seen.born_in_sight && in_a_gap);
+                let may_have_run = seen.instance.state != InstanceState::Building;
+                seen.born_kept = seen.born_in_sight;
+                seen.may_have_served = seen.born_in_sight && in_a_gap && may_have_run;
                 seen.is_unaccounted = seen.may_have_served;
                 seen.known_since = memory.born.unwrap_or(seen.known_since);
                 seen.signs = memory.signs;

@@ -8,7 +8,7 @@
 //!
 //! `model::signs` lists the signs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnose::absence::vanished;
@@ -17,7 +17,7 @@ use crate::model::hosting::GroupPhase;
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::InstanceState;
-use crate::model::node::{Node, NodeEvent, Provider};
+use crate::model::node::{Node, NodeEvent, Provider, Ready};
 use crate::model::signs::{self, Removal};
 use crate::model::time::{ServiceTime, Time};
 use crate::observe::cloud::{Left, SERVED_WITHIN, Seen};
@@ -90,6 +90,7 @@ impl State {
     /// A machine whose Node goes so is held until it has one again.
     pub(super) fn note_signs_out_of_sight(&mut self, applied: &[NodeName]) {
         let applied: BTreeSet<&NodeName> = applied.iter().collect();
+        self.note_renamed_out_of_sight(&applied);
         let (mut changed, mut back) = (Vec::new(), Vec::new());
         for (key, memory) in self.out_of_sight.all_mut() {
             let MachineKey::Instance(_, id) = key else { continue };
@@ -116,6 +117,39 @@ impl State {
             self.tell_signs(&key, &before, signs);
         }
         self.note_back_out_of_sight(back);
+    }
+
+    /// A machine without its marks that had joined was installed once more, and serves as a Node of another name, which names it:
+    /// that is its Node from now on.
+    fn note_renamed_out_of_sight(&mut self, applied: &BTreeSet<&NodeName>) {
+        let nodes = applied.iter().filter_map(|name| self.cluster.nodes.get(*name));
+        let named: BTreeMap<&InstanceId, &NodeName> = nodes
+            .filter(|seen| seen.node.ready == Ready::True)
+            .filter_map(|seen| match &seen.node.provider {
+                Provider::Instance(id) => Some((id, &seen.node.name)),
+                _ => None,
+            })
+            .collect();
+        if named.is_empty() {
+            return;
+        }
+        let mut machines = Vec::new();
+        for (machine, memory) in self.out_of_sight.all_mut() {
+            let MachineKey::Instance(_, id) = machine else { continue };
+            let Some(node) = named.get(id) else { continue };
+            // Any client may make a Node that names this machine: that ends no hold.
+            let is_free = memory.left.is_none() && !memory.lost_together;
+            if is_free && memory.node.as_ref().is_some_and(|known| known != *node) {
+                memory.node = Some((*node).clone());
+                let (machine, node, pool) = (machine.clone(), (*node).clone(), memory.pool.clone());
+                machines.push(Joined { machine, node, pool });
+            }
+        }
+        if machines.is_empty() {
+            return;
+        }
+        machines.iter().for_each(|joined| self.set_seen_to_go(&joined.machine, false));
+        self.outbox.record(Record::Joined { at: self.now, machines });
     }
 
     /// What a person is done with is told first: a process that dies between the two leaves that to the next one.
@@ -195,10 +229,12 @@ impl State {
         true
     }
 
-    /// The Node of this name says that it is another machine's.
+    /// The Node of this name says that it is another machine's, or what it shows leads to one: on bare metal and with k3s it
+    /// names none.
     pub(super) fn is_of_another(&self, node: &NodeName, id: &InstanceId) -> bool {
-        let named = self.cluster.nodes.get(node).map(|seen| belongs_to(&seen.node, id));
-        named == Some(BelongsTo::Another) || self.cluster.is_anothers(node, id)
+        let Some(seen) = self.cluster.nodes.get(node) else { return false };
+        let leads_away = seen.link.as_ref().is_some_and(|link| link.instance != *id);
+        leads_away || belongs_to(&seen.node, id) == BelongsTo::Another || self.cluster.is_anothers(node, id)
     }
 
     /// By which sign a Node of this name went, as its kubelet told of it, or as it went in our sight when no machine was known to
@@ -217,8 +253,10 @@ impl State {
         }
         let was_watched = seen.was_watched_from_birth();
         let is_unwatched = !was_watched || self.was_unwatched_since(seen.known_since);
-        let mut names = seen.instance.node_names().filter(|_| is_unwatched);
-        if let Some(taken) = names.find_map(|name| self.taken_away.called(name)) {
+        // Over a VPN and on bare metal nothing that a Node shows may lead to its machine but the name.
+        let since = (!is_unwatched).then_some(seen.known_since);
+        let mut names = seen.instance.node_names();
+        if let Some(taken) = names.find_map(|name| self.taken_away.called(name, since)) {
             return Some(taken.clone());
         }
         let is_its = |name: &NodeName, heard_at: Time, event: &NodeEvent| {
@@ -251,7 +289,7 @@ impl State {
     pub(super) fn remember_early(&mut self, gone: &NodeSeen) {
         let Provider::Instance(id) = &gone.node.provider else {
             if let Some(removal) = self.removal_of(gone) {
-                self.taken_away.note(gone.node.name.clone(), removal.sign());
+                self.taken_away.note(gone.node.name.clone(), removal.sign(), gone.first_seen);
             }
             return;
         };
@@ -293,10 +331,13 @@ impl State {
     }
 }
 
-/// Nothing tells whether it ever had a Node. One in ERROR without an address is a build that failed: it never ran, and no Node
-/// would ever end a hold.
+/// Nothing tells whether it ever had a Node. One that is being built, or that is in ERROR without an address because its build
+/// failed, never ran, and no Node would ever end a hold.
 fn is_life_unknown(seen: &Seen) -> bool {
-    let never_ran = seen.instance.state == InstanceState::Errored && seen.instance.addresses.is_empty();
+    let never_ran = match seen.instance.state {
+        InstanceState::Errored => seen.instance.addresses.is_empty(),
+        state => state == InstanceState::Building,
+    };
     seen.is_unaccounted && seen.nodes.is_empty() && !never_ran && stands(Safeguard::LivesAccounted)
 }
 
@@ -336,6 +377,6 @@ fn belongs_to(node: &Node, id: &InstanceId) -> BelongsTo {
 /// How old the machine was by its cloud when that was said by its writer's clock, in milliseconds. Less than zero: it was not
 /// made.
 fn told_at_age(seen: &Seen, event: &NodeEvent) -> Option<i64> {
-    let stamp = |text: &Option<Arc<str>>| text.as_deref().and_then(ServiceTime::parse);
-    Some(stamp(&event.stamped)?.since(stamp(&seen.instance.created)?))
+    let created = ServiceTime::parse(seen.instance.created.as_deref()?)?;
+    Some(event.stamp()?.since(created))
 }

@@ -14,12 +14,14 @@ use std::collections::BTreeSet;
 use crate::diagnose::absence::vanished;
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::MachineKey;
+use crate::model::instance::InstanceState;
 use crate::model::time::{ServiceTime, Span, Time};
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
 use super::State;
+use super::restore::TRIES_COUNT_FOR;
 
 /// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
 const EVENTS_LIVE: Span = Span::from_min(60);
@@ -124,6 +126,9 @@ impl State {
         if self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > late_after) {
             self.nodes_seen.gap_ended = Some(self.now);
         }
+        if !is_first && self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > TRIES_COUNT_FOR) {
+            self.begin_escalations_again();
+        }
         if is_first && !is_long {
             self.nodes_seen.names.clear();
         }
@@ -165,10 +170,16 @@ impl State {
         }
     }
 
+    /// One that its cloud, which was heard all the time, still builds has not run.
     fn doubt_births_of(&mut self, is_old: impl Fn(&Seen) -> bool) {
-        for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
-            if seen.joined.is_none() && is_old(seen) {
-                seen.doubt_life();
+        let now = self.now;
+        for view in self.clouds.values_mut() {
+            let is_heard = view.source.trust(now).is_given();
+            for seen in view.instances.values_mut() {
+                let is_made = is_heard && seen.instance.state == InstanceState::Building;
+                if seen.joined.is_none() && is_old(seen) && !is_made {
+                    seen.doubt_life();
+                }
             }
         }
     }
@@ -340,10 +351,16 @@ impl State {
         if is_seen {
             self.tell_unmarked();
         }
-        // Until its cloud is listed, no machine is doubted that was joining before the gap.
-        let listed_since = |then: Time| {
-            self.clouds.values().all(|view| view.source.last_good().is_some_and(|at| at >= then))
-        };
+        // Until its cloud is listed, no machine is doubted that was joining before the gap. A cloud of which none was joining may
+        // be down for days: each short restart was a long gap for the machines of the others.
+        let unseen = self.out_of_sight.unseen().iter();
+        let joining = unseen.filter_map(|(key, memory)| match key {
+            MachineKey::Instance(cloud, _) if memory.node.is_none() => self.clouds.get(cloud),
+            _ => None,
+        });
+        let joining: Vec<_> = joining.collect();
+        let listed_since =
+            |then: Time| joining.iter().all(|view| view.source.last_good().is_some_and(|at| at >= then));
         let is_kept = || self.nodes_seen.names.is_empty() || was_listed && !self.owes_unwatched();
         if is_seen && self.nodes_seen.long_gap_ended.is_none_or(listed_since) && is_kept() {
             self.tell_unseen(None);

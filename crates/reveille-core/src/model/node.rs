@@ -9,6 +9,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::id::{InstanceId, NodeName, NodeUid, ZoneName};
+use super::time::ServiceTime;
 
 /// One Node object, cut down to what decisions need.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -193,6 +194,11 @@ impl NodeEvent {
     /// One of the two events that tell of a removed Node: the cloud controller's, and the controller manager's after it.
     pub fn is_removal(&self) -> bool {
         matches!(&*self.reason, "DeletingNode" | "RemovingNode")
+    }
+
+    /// When it was said, by its writer's clock.
+    pub fn stamp(&self) -> Option<ServiceTime> {
+        ServiceTime::parse(self.stamped.as_deref()?)
     }
 
     /// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).

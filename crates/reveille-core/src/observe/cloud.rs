@@ -234,6 +234,15 @@ impl CloudView {
             }
             return;
         }
+        // Adapters call it so while it is made for the first time: whatever was not seen, it has not run.
+        if instance.state == InstanceState::Building
+            && let Some(seen) = self.instances.get_mut(&instance.id)
+            && seen.may_have_served
+            && seen.joined.is_none()
+        {
+            seen.trust_life();
+            change.touched.insert(instance.id.clone());
+        }
         // The same object, word for word, is claimed as before.
         let same = |seen: &Seen| seen.instance == *instance && seen.unlisted.is_none();
         if self.instances.get(&instance.id).is_some_and(same) {

@@ -81,7 +81,11 @@ impl NodeEvents {
     /// removal was said of this one (seed 3480990: the cordon was heard before the first list that showed the Node).
     pub(super) fn succeeded(&mut self, name: &NodeName, uid: &NodeUid) {
         let follows_another = self.gone_uid(name).is_some_and(|gone| gone != uid);
-        self.end_what_is_of_another(name, uid, |is_before| is_before || follows_another, |_| true);
+        // Where it went in our sight, what was said before is said of that one. Of a removal that was only told, the same holds
+        // for all but a cordon: each client may write one, and a drained machine was rebooted and deleted.
+        let is_former =
+            |told: &Told, is_before: bool| follows_another || is_before && !told.event.is_cordon();
+        self.end_what_is_of_another(name, uid, is_former, |_| true);
     }
 
     /// The object of this name is gone; it was there at `last_there`, when the cluster was last heard before this. That moment
@@ -91,7 +95,9 @@ impl NodeEvents {
         self.gone.retain(|(known, _)| known != name);
         push(&mut self.gone, (name.clone(), uid.clone()));
         let long_before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
-        self.end_what_is_of_another(name, uid, |is_before| is_before, long_before);
+        let is_former =
+            |told: &Told, is_before: bool| is_before && (!told.event.is_cordon() || long_before(told));
+        self.end_what_is_of_another(name, uid, is_former, long_before);
         self.take_cordons_back(last_there, name);
     }
 
@@ -100,11 +106,18 @@ impl NodeEvents {
     /// deleted after one such event.
     fn take_cordons_back(&mut self, last_there: Option<Time>, name: &NodeName) {
         let is_seen = |at: &Time| last_there.is_some_and(|there| there.since(*at) > ABOUT_THEN);
-        let uncordons = self.told.iter().filter(|told| told.event.node == *name && told.event.is_uncordon());
-        let Some(until) = uncordons.map(|told| told.at).filter(is_seen).max() else { return };
+        let is_seen_uncordon =
+            |told: &Told| told.event.node == *name && told.event.is_uncordon() && is_seen(&told.at);
+        let Some(last) = self.told.iter().rposition(is_seen_uncordon) else { return };
+        // A process hears an hour of events at once: their order is kept, and their own stamps are of one kubelet.
+        let stamped = self.told.get(last).and_then(|told| told.event.stamp());
+        let mut until_last = last + 1;
         self.end(|told| {
+            let is_before = until_last > 0;
+            until_last = until_last.saturating_sub(1);
             let is_of_cordon = told.event.is_cordon() || told.event.is_uncordon();
-            told.event.node == *name && is_of_cordon && told.at <= until
+            let is_later = told.event.stamp().zip(stamped).is_some_and(|(at, uncordoned)| at > uncordoned);
+            told.event.node == *name && is_of_cordon && is_before && !is_later
         });
     }
 
@@ -114,7 +127,7 @@ impl NodeEvents {
         &mut self,
         name: &NodeName,
         uid: &NodeUid,
-        said: impl Fn(bool) -> bool,
+        said: impl Fn(&Told, bool) -> bool,
         removed: impl Fn(&Told) -> bool,
     ) {
         let removes_another = |told: &Told| {
@@ -129,7 +142,7 @@ impl NodeEvents {
             let of_another = match &told.event.uid {
                 Some(about) => about != uid,
                 None if told.event.is_removal() => removed(told),
-                None => said(is_before),
+                None => said(told, is_before),
             };
             told.event.node == *name && of_another
         });

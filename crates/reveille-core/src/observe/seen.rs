@@ -205,6 +205,11 @@ impl Seen {
         (self.may_have_served, self.is_unaccounted) = (true, true);
     }
 
+    /// It is still being made for the first time: whatever was not seen, it has not run.
+    pub(super) const fn trust_life(&mut self) {
+        (self.may_have_served, self.is_unaccounted) = (false, false);
+    }
+
     /// Since when it has been watched, where it has not been Ready in all its life.
     pub fn joins_since(&self) -> Option<Time> {
         (self.is_known_since_birth() && !self.was_ready).then_some(self.known_since)

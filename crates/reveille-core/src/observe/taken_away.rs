@@ -14,46 +14,57 @@ use std::sync::Arc;
 
 use crate::model::host_name;
 use crate::model::id::NodeName;
+use crate::model::time::Time;
 
 /// So many are remembered. The oldest makes room.
 const TAKEN_MAX: usize = 1024;
 
-/// The Nodes, and by which sign each went.
+/// The Nodes that went.
 #[derive(Clone, Debug, Default)]
 pub struct TakenAway {
-    signs: BTreeMap<NodeName, Arc<str>>,
+    taken: BTreeMap<NodeName, Taken>,
     /// The order in which they went.
     order: VecDeque<NodeName>,
 }
 
+#[derive(Clone, Debug)]
+struct Taken {
+    sign: Arc<str>,
+    /// When the Node had come into sight.
+    came_at: Time,
+}
+
 impl TakenAway {
-    /// It went.
-    pub fn note(&mut self, node: NodeName, sign: Arc<str>) {
+    /// It went by this sign, and had come into sight then.
+    pub fn note(&mut self, node: NodeName, sign: Arc<str>, came_at: Time) {
         self.forget(&node);
         if self.order.len() == TAKEN_MAX
             && let Some(oldest) = self.order.pop_front()
         {
-            self.signs.remove(&oldest);
+            self.taken.remove(&oldest);
         }
         self.order.push_back(node.clone());
-        self.signs.insert(node, sign);
+        self.taken.insert(node, Taken { sign, came_at });
     }
 
     /// A Node of that name is there.
     pub fn forget(&mut self, node: &NodeName) {
-        if self.signs.remove(node).is_some() {
+        if self.taken.remove(node).is_some() {
             self.order.retain(|known| known != node);
         }
     }
 
     /// By which sign it went.
     pub fn sign(&self, node: &NodeName) -> Option<&Arc<str>> {
-        self.signs.get(node)
+        self.taken.get(node).map(|taken| &taken.sign)
     }
 
-    /// The first of them that a machine of this name may have stood as.
-    pub fn called<'a>(&'a self, machine: &'a str) -> Option<&'a NodeName> {
-        host_name::of_host(&self.signs, machine).map(|(name, _)| name).next()
+    /// The first of them that a machine of this name may have stood as, of those that came into sight later than this, where it
+    /// is known since when there was such a machine: one that was there before was a namesake's.
+    pub fn called<'a>(&'a self, machine: &'a str, since: Option<Time>) -> Option<&'a NodeName> {
+        let mut taken = host_name::of_host(&self.taken, machine);
+        let is_its = |taken: &Taken| since.is_none_or(|since| taken.came_at > since);
+        taken.find(|(_, taken)| is_its(taken)).map(|(name, _)| name)
     }
 }
 
@@ -61,25 +72,37 @@ impl TakenAway {
 mod tests {
     use super::*;
 
+    const fn at(min: i64) -> Time {
+        Time::from_ms(min * 60_000)
+    }
+
+    #[test]
+    fn taken_node_that_was_there_before_the_machine_was_a_namesakes() {
+        let mut taken = TakenAway::default();
+        taken.note("a".into(), "drained".into(), at(5));
+        assert_eq!(taken.called("a", Some(at(5))), None);
+        assert_eq!(taken.called("a", Some(at(4))), Some(&"a".into()));
+    }
+
     #[test]
     fn taken_nodes_are_found_by_either_name_until_they_are_back() {
         let mut taken = TakenAway::default();
-        taken.note("a.example.com".into(), "drained".into());
-        taken.note("b".into(), "drained".into());
-        assert_eq!(taken.called("a"), Some(&"a.example.com".into()));
-        assert_eq!(taken.called("b.example.com"), Some(&"b".into()));
-        assert_eq!(taken.called("c"), None);
+        taken.note("a.example.com".into(), "drained".into(), at(5));
+        taken.note("b".into(), "drained".into(), at(5));
+        assert_eq!(taken.called("a", None), Some(&"a.example.com".into()));
+        assert_eq!(taken.called("b.example.com", None), Some(&"b".into()));
+        assert_eq!(taken.called("c", None), None);
         taken.forget(&"b".into());
-        assert_eq!((taken.called("b"), taken.sign(&"b".into())), (None, None));
+        assert_eq!((taken.called("b", None), taken.sign(&"b".into())), (None, None));
     }
 
     #[test]
     fn oldest_taken_node_makes_room() {
         let mut taken = TakenAway::default();
         for number in 0..=TAKEN_MAX {
-            taken.note(format!("n{number}").as_str().into(), "drained".into());
+            taken.note(format!("n{number}").as_str().into(), "drained".into(), at(5));
         }
-        assert_eq!((taken.signs.len(), taken.order.len()), (TAKEN_MAX, TAKEN_MAX));
+        assert_eq!((taken.taken.len(), taken.order.len()), (TAKEN_MAX, TAKEN_MAX));
         assert!(taken.sign(&"n0".into()).is_none() && taken.sign(&"n1".into()).is_some());
     }
 }

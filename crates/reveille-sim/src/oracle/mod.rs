@@ -91,8 +91,8 @@ pub struct Oracle {
     rolled: BTreeMap<PoolName, (u32, Option<(Time, Time)>)>,
     /// Images of each pool that this process was told of.
     images_told: BTreeMap<PoolName, BTreeSet<Arc<str>>>,
-    /// Machines that were in the roster when a listing last showed them. Of one that was made and deleted while we slept no client of ours
-    /// can know of which pool it was (seed 7601527).
+    /// Machines that were in the roster when a listing last showed them. Of one that was made and deleted while we slept no
+    /// client of ours can know of which pool it was (seed 7601527).
     listed: BTreeSet<InstanceId>,
     foreign: BTreeMap<InstanceId, (Time, PoolName)>,
     /// Others deleted them while every listing and read denied them.

@@ -156,8 +156,8 @@ pub(crate) fn main(cli: Cli, undumped: std::io::Result<()>) -> Exit {
 
 fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
     if let (Some(name), Output::Json | Output::Yaml) = (has_one_form(&command), context.common.output) {
-        let refused = anyhow!("reveille {name} has no output for programs");
-        return Err(Failure::usage(refused).next("leave --output out"));
+        let refused = anyhow!("reveille {name} prints text only");
+        return Err(Failure::usage(refused).next("run it without --output (-o)"));
     }
     match command {
         #[cfg(feature = "controller")]

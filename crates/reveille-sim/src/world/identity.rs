@@ -54,12 +54,12 @@ struct Shown {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
     /// It saw the Node itself.
-    FromWatch,
+    Watch,
     /// It read the event, and may not have listed the machine yet.
-    FromEvent,
+    Event,
     /// It has not: the machine was made since a process ran, and before the first event that a process can still read. One that
     /// served and was drained meanwhile cannot be told from one that never joined, so neither may be touched.
-    FromAge,
+    Age,
 }
 
 impl World {
@@ -118,7 +118,7 @@ impl World {
             // `recordNodeSchedulableEvent`), and the event outlives the Node.
             let heard = self.watching() && self.network_faults.other_cluster.is_none();
             let said = self.is_well(id);
-            let heard = heard.then_some(Heard::FromWatch);
+            let heard = heard.then_some(Heard::Watch);
             if (heard.is_some() || said) && (is_new || !self.identity.shown.contains_key(id)) {
                 self.identity.shown.insert(id.clone(), Shown { at: self.now, said, heard });
             }
@@ -162,7 +162,7 @@ impl World {
         let now = self.now;
         let is_kept = |shown: &&mut Shown| shown.said && now.since(shown.at) < EVENTS_KEPT;
         self.identity.shown.values_mut().filter(is_kept).for_each(|shown| {
-            shown.heard.get_or_insert(Heard::FromEvent);
+            shown.heard.get_or_insert(Heard::Event);
         });
     }
 
@@ -177,7 +177,7 @@ impl World {
             self.layout.variety.own_hardware && !self.project.servers.get(id).is_some_and(Self::has_marks)
         };
         let in_ledger = |id: &InstanceId, shown: &Shown| {
-            shown.heard == Some(Heard::FromWatch)
+            shown.heard == Some(Heard::Watch)
                 && self.is_removed_on_purpose(id)
                 && !unseen(shown.at)
                 && !unnamed(id)
@@ -206,7 +206,7 @@ impl World {
         let unseen: Vec<InstanceId> = self.identity.removed.iter().filter(is_unseen).cloned().collect();
         for id in unseen {
             let shown = Shown { at: self.now, said: false, heard: None };
-            self.identity.shown.entry(id).or_insert(shown).heard.get_or_insert(Heard::FromAge);
+            self.identity.shown.entry(id).or_insert(shown).heard.get_or_insert(Heard::Age);
         }
     }
 

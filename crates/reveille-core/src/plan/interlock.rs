@@ -254,6 +254,14 @@ fn sight(context: &PlanContext<'_>, case: &Case, class: Class, blockers: &mut Ve
     }
 }
 
+/// The Node that it joined as is there, stands for no other, and is linked to it no more, while another one is: a cloud described
+/// it without the address that linked them. Those are two Nodes of one machine (seed 7971309).
+fn has_lost_link(context: &PlanContext<'_>, seen: &Seen) -> bool {
+    let Some(joined) = seen.joined.as_ref().filter(|name| !seen.nodes.contains(name)) else { return false };
+    let is_free = context.cluster.nodes.get(joined).is_some_and(|node| node.link.is_none());
+    !seen.nodes.is_empty() && is_free && !context.cluster.is_anothers(joined, &seen.instance.id)
+}
+
 /// What the machine itself says against it.
 fn machine(
     context: &PlanContext<'_>,
@@ -266,7 +274,7 @@ fn machine(
         blockers.push(Blocker::NotOwned);
     }
     // All that a machine left behind goes one after another.
-    if seen.nodes.len() > 1 && repair_step != RepairStep::Cleanup
+    if (seen.nodes.len() > 1 || has_lost_link(context, seen)) && repair_step != RepairStep::Cleanup
         || case.incident.key.kind == FaultKind::Duplicate
     {
         blockers.push(Blocker::Contested);

@@ -355,6 +355,11 @@ impl Drive {
                     self.tell(format!("{who} goes on"));
                     self.world.listings_lost_since(self.stepped_at);
                     self.run = Run::Running;
+                    let slept =
+                        self.asleep_since.filter(|_| !self.is_former).map(|since| self.now.since(since));
+                    if let Some((oracle, slept)) = self.oracle.as_mut().zip(slept) {
+                        oracle.woke_up(self.now, slept);
+                    }
                     if let Some(since) = self.asleep_since
                         && self.lists_after(self.now.since(since))
                     {

@@ -229,6 +229,13 @@ impl Oracle {
         }
     }
 
+    /// The process goes on after a sleep: what was tried before a long one counts no more.
+    pub(crate) fn woke_up(&mut self, now: Time, slept: Span) {
+        if slept > TRIES_COUNT_FOR {
+            self.tried_from = now;
+        }
+    }
+
     /// Another process begins: it has received no facts yet, and it does not know what was not durable. Its numbers are given
     /// again.
     pub(crate) fn restarted(&mut self, now: Time, durable: &[Record]) {

@@ -18,7 +18,6 @@ use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 use crate::safeguard::{Safeguard, stands};
 
-use super::restore::TRIES_COUNT_FOR;
 use super::{State, Wake};
 
 /// A step back by less is no sleep: time synchronisation sets a clock right by milliseconds, and on some hosts each few
@@ -80,9 +79,7 @@ impl State {
         let jump = Jump::Gap { before, now };
         self.over(jump);
         self.doubt_births_before(before);
-        if now.since(before) > TRIES_COUNT_FOR {
-            self.begin_escalations_again();
-        }
+        self.end_tries_after(now.since(before));
         self.timers.move_those(|why, _| matches!(why, Wake::Operation(_)), |at| jump.ends([at]));
         self.tell_jump(before);
     }

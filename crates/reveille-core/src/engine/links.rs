@@ -108,8 +108,7 @@ impl State {
             self.dirty.insert(new.machine());
             self.dirty.insert(MachineKey::Node(name.clone()));
         }
-        let strong =
-            link.as_ref().is_some_and(|link| matches!(link.by, LinkedBy::ProviderId | LinkedBy::SystemUuid));
+        let strong = link.as_ref().is_some_and(|link| link.by.is_strong());
         self.cluster.set_weak(name, !strong);
         self.cluster.set_link(name, link);
         self.mark_sharing(name);

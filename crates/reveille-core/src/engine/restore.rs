@@ -68,10 +68,6 @@ impl State {
     }
 }
 
-/// What was tried counts over the time between two processes for so long: of each machine that is dead a restart each hour or two
-/// would begin with a reboot, and come to no other step.
-pub(super) const TRIES_COUNT_FOR: Span = Span::from_min(6 * 60);
-
 /// By how much the clock was set back over all of a ledger: when it began, the clock was ahead of the one that wrote its end by
 /// so much.
 fn set_back(records: &[Record]) -> Span {
@@ -358,8 +354,9 @@ impl Replay {
             state.rollouts.doubt();
         }
         // Of a clock that went back it is not known for how long, and that it was for hours is the rarer case (seed 7920069).
-        if how.last_alive.is_none_or(|last| how.now.since(last) > TRIES_COUNT_FOR) {
-            state.begin_escalations_again();
+        match how.last_alive {
+            Some(last) => state.end_tries_after(how.now.since(last)),
+            None => state.begin_escalations_again(),
         }
         state.ripe.extend(state.incidents.open().keys().cloned());
         state.dirty.extend(state.out_of_sight.unseen().keys().cloned());

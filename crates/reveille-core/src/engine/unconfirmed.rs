@@ -18,6 +18,10 @@ use crate::plan::context::Case;
 
 use super::{RECURS_WITHIN, State, Wake};
 
+/// What was tried counts over a gap for so long: of each machine that is dead a restart each hour or two would begin with a
+/// reboot, and come to no other step.
+const TRIES_COUNT_FOR: Span = Span::from_min(6 * 60);
+
 impl State {
     /// Its dwell was over then, and it has looked well since.
     pub(super) fn outlast(&mut self, key: &IncidentKey, over: Time) {
@@ -43,6 +47,13 @@ impl State {
 }
 
 impl State {
+    /// Nothing was seen for so long.
+    pub(super) fn end_tries_after(&mut self, gap: Span) {
+        if gap > TRIES_COUNT_FOR {
+            self.begin_escalations_again();
+        }
+    }
+
     /// For hours no process looked: a machine that was power-cycled in vain before may have been well since, and the next step
     /// would be its deletion. What was tried is over, but for what is under way or what a person wants.
     pub(super) fn begin_escalations_again(&mut self) {

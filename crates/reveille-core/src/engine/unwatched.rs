@@ -21,7 +21,6 @@ use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
 use super::State;
-use super::restore::TRIES_COUNT_FOR;
 
 /// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
 const EVENTS_LIVE: Span = Span::from_min(60);
@@ -126,8 +125,8 @@ impl State {
         if self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > late_after) {
             self.nodes_seen.gap_ended = Some(self.now);
         }
-        if !is_first && self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > TRIES_COUNT_FOR) {
-            self.begin_escalations_again();
+        if let Some(at) = self.nodes_seen.complete.filter(|_| !is_first) {
+            self.end_tries_after(self.now.since(at));
         }
         if is_first && !is_long {
             self.nodes_seen.names.clear();

@@ -77,7 +77,7 @@ pub struct AgentLink {
 impl AgentLink {
     /// An identity says so, not a name.
     pub const fn is_strong(&self) -> bool {
-        matches!(self.by, LinkedBy::ProviderId | LinkedBy::SystemUuid)
+        self.by.is_strong()
     }
 }
 

@@ -195,6 +195,13 @@ pub enum LinkedBy {
     UniqueAddress,
 }
 
+impl LinkedBy {
+    /// The Node names its instance, by its own words or its kubelet's: no other one may have the same.
+    pub const fn is_strong(self) -> bool {
+        matches!(self, Self::ProviderId | Self::SystemUuid)
+    }
+}
+
 /// The cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterView {
@@ -530,9 +537,8 @@ impl ClusterView {
     /// written by the kubelet of this one is not.
     pub fn is_anothers(&self, name: &NodeName, instance: &InstanceId) -> bool {
         let node = self.nodes.get(name).filter(|seen| seen.node.system_uuid.as_ref() != Some(instance));
-        node.and_then(|seen| seen.link.as_ref()).is_some_and(|link| {
-            link.instance != *instance && matches!(link.by, LinkedBy::ProviderId | LinkedBy::SystemUuid)
-        })
+        node.and_then(|seen| seen.link.as_ref())
+            .is_some_and(|link| link.instance != *instance && link.by.is_strong())
     }
 
     /// The nodes whose kubelets run on the machine of this system UUID, by their own word.

@@ -26,7 +26,7 @@ use crate::model::node::{Identity, Node};
 
 use super::agents::AgentsView;
 use super::cloud::{CloudView, Seen};
-use super::cluster::{ClusterView, LinkedBy, NodeSeen};
+use super::cluster::{ClusterView, NodeSeen};
 
 /// The kubelet's own word and the provider ID agree on whose Node it is. What further addresses it writes into its status are no
 /// sign of another machine: with one line, a kubelet would keep 64 others from being repaired.
@@ -108,8 +108,7 @@ impl<'a> Views<'a> {
 
     /// The instance that the Node is linked to by an identity has this name or address itself.
     fn explains(self, node: &NodeSeen, by: Identity, of: &Instance) -> bool {
-        let strong = |by: LinkedBy| matches!(by, LinkedBy::ProviderId | LinkedBy::SystemUuid);
-        let Some(link) = node.link.as_ref().filter(|link| strong(link.by)) else { return false };
+        let Some(link) = node.link.as_ref().filter(|link| link.by.is_strong()) else { return false };
         let own = self.clouds.get(&link.cloud).and_then(|cloud| cloud.instances.get(&link.instance));
         let Some(own) = own.filter(|own| own.unlisted.is_none()) else { return false };
         match by {

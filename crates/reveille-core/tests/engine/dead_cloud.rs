@@ -7,11 +7,7 @@ use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
-use super::steps::{made, min, next};
-
-fn touched(field: &Field, id: &str) -> bool {
-    made(field).iter().any(|call| call.ends_with(&format!(" {id}")))
-}
+use super::steps::{made, min, off, touched};
 
 /// The roster, with a second cloud whose endpoint never answers.
 fn with_dead_cloud() -> Roster {
@@ -22,13 +18,6 @@ fn with_dead_cloud() -> Roster {
     pool.owned.pool = Some(Mark::Tag("k8s-pool=gpu".into()));
     both.pools.insert(pool.name.clone(), pool);
     both
-}
-
-/// No process runs for so long.
-fn off(mut field: Field, span: Span, roster: Roster) -> Field {
-    let last = field.now;
-    field.now = field.now + span;
-    next(field, roster, last)
 }
 
 /// A night without a process is over for hours. A machine that is made then and does not join is repaired, also where Reveille is

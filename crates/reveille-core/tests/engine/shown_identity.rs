@@ -8,7 +8,7 @@ use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster, stamp};
-use super::steps::{made, min, next, set};
+use super::steps::{made, min, next, say, set, touched};
 
 /// Forty machines, of which each Node shows the UUID and the address of its machine.
 fn fleet() -> Field {
@@ -27,10 +27,6 @@ fn fleet() -> Field {
 fn patch(field: &mut Field, node: &Node) {
     field.now = field.now + Span::from_ms(20);
     field.feed(Event::Cluster(ClusterFact::Applied(Arc::new(node.clone()))));
-}
-
-fn touched(field: &Field, id: &str) -> bool {
-    made(field).iter().any(|call| call.ends_with(&format!(" {id}")))
 }
 
 /// The Node of `i007`, as its kubelet writes it: it shows these machines instead of its own.
@@ -229,14 +225,8 @@ fn uuid_shown_at_a_start_hides_no_drain() {
             field.list_cloud();
             flash(&mut field, "new");
         }
-        field.feed(Event::Cluster(ClusterFact::NodeEvent(reveille_core::model::node::NodeEvent {
-            node: "node-new".into(),
-            uid: None,
-            reason: "NodeNotSchedulable".into(),
-            message: "".into(),
-            reporter: "kubelet".into(),
-            stamped: Some(stamp(field.now)),
-        })));
+        let now = field.now;
+        say(&mut field, "node-new", "NodeNotSchedulable", None, now);
         field.run(min(2));
         field.nodes.insert("i007".into(), own);
         field.run(min(5));

@@ -1,15 +1,15 @@
 //! Words that many of these tests say: how long, which roster, which Node, what was called.
 
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, ReadError, ReadErrorKind};
 use reveille_core::engine::{Restored, State};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::NodeName;
 use reveille_core::model::lease::{Leases, Renewal};
-use reveille_core::model::node::Ready;
+use reveille_core::model::node::{NodeEvent, Ready};
 use reveille_core::model::roster::{Mode, Pool, Roster};
 use reveille_core::model::time::{Span, Time};
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, roster, stamp};
 
 pub const fn min(minutes: i64) -> Span {
     Span::from_min(minutes)
@@ -82,6 +82,43 @@ pub fn run_with(field: &mut Field, span: Span, mut leases: impl FnMut(&mut Field
 /// What was called, for people.
 pub fn made(field: &Field) -> Vec<String> {
     field.calls.iter().map(Call::to_string).collect()
+}
+
+/// Something was called on this machine.
+pub fn touched(field: &Field, id: &str) -> bool {
+    made(field).iter().any(|call| call.ends_with(&format!(" {id}")))
+}
+
+/// No process runs for so long.
+pub fn off(mut field: Field, span: Span, roster: Roster) -> Field {
+    let last = field.now;
+    field.now = field.now + span;
+    next(field, roster, last)
+}
+
+/// The API server does not answer for so long, and the cloud does.
+pub fn api_down(field: &mut Field, span: Span) {
+    let end = field.now + span;
+    while field.now < end {
+        field.now = field.now + Span::from_s(10);
+        if (field.now.ms / 10_000) % 3 == 0 {
+            field.list_cloud();
+        }
+        let (kind, text) = (ReadErrorKind::Unavailable, "connection refused".into());
+        field.feed(Event::Cluster(ClusterFact::Failed(ReadError { kind, text, retry_after: None })));
+    }
+}
+
+/// An event about this Node is heard, which was written then.
+pub fn say(field: &mut Field, node: &str, reason: &str, uid: Option<&str>, at: Time) {
+    field.feed(Event::Cluster(ClusterFact::NodeEvent(NodeEvent {
+        node: node.into(),
+        uid: uid.map(Into::into),
+        reason: reason.into(),
+        message: "".into(),
+        reporter: "x".into(),
+        stamped: Some(stamp(at)),
+    })));
 }
 
 /// The next process, which begins now; the one before was alive until then.

@@ -1,17 +1,14 @@
 //! Machines that a person took out, where what tells of that is overlaid: by events heard at once, by a written removal, by a
 //! successor of their name, by a Node that shows nothing but the name; and what is no reason to hold one for ever.
 
-use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::engine::{Restored, State};
-use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::instance::InstanceState;
-use reveille_core::model::node::{NodeEvent, Provider, Ready};
-use reveille_core::model::roster::Roster;
-use reveille_core::model::time::{Span, Time};
+use reveille_core::model::node::{Provider, Ready};
+use reveille_core::model::time::Span;
 
 use super::fixture::{Field, node, roster, stamp};
 use super::next_process::Ledger;
-use super::steps::{made, min, next, roster_with};
+use super::steps::{api_down, made, min, off, roster_with, say, touched};
 
 const ONE: &str = "i004";
 
@@ -19,39 +16,6 @@ fn fleet() -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(min(20));
     field
-}
-
-fn touched(field: &Field, id: &str) -> bool {
-    made(field).iter().any(|call| call.ends_with(&format!(" {id}")))
-}
-
-fn off(mut field: Field, span: Span, roster: Roster) -> Field {
-    let last = field.now;
-    field.now = field.now + span;
-    next(field, roster, last)
-}
-
-fn api_down(field: &mut Field, span: Span) {
-    let end = field.now + span;
-    while field.now < end {
-        field.now = field.now + Span::from_s(10);
-        if (field.now.ms / 10_000) % 3 == 0 {
-            field.list_cloud();
-        }
-        let (kind, text) = (ReadErrorKind::Unavailable, "connection refused".into());
-        field.feed(Event::Cluster(ClusterFact::Failed(ReadError { kind, text, retry_after: None })));
-    }
-}
-
-fn say(field: &mut Field, node: &str, reason: &str, uid: Option<&str>, at: Time) {
-    field.feed(Event::Cluster(ClusterFact::NodeEvent(NodeEvent {
-        node: node.into(),
-        uid: uid.map(Into::into),
-        reason: reason.into(),
-        message: "".into(),
-        reporter: "x".into(),
-        stamped: Some(stamp(at)),
-    })));
 }
 
 /// A Node as of k3s on bare metal, of this name.

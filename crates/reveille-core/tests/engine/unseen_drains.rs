@@ -1,7 +1,6 @@
 //! Machines that joined, or may have, and were drained while no process looked, beside what takes their names, hides their
 //! return or shortens the gap: none of them is touched.
 
-use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceState, Mark};
@@ -11,7 +10,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster, stamp};
-use super::steps::{cut_off, made, min, next, roster_with};
+use super::steps::{api_down, cut_off, made, min, off, roster_with, touched};
 
 const ONE: &str = "i004";
 
@@ -19,29 +18,6 @@ fn fleet() -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(min(20));
     field
-}
-
-fn touched(field: &Field, id: &str) -> bool {
-    made(field).iter().any(|call| call.ends_with(&format!(" {id}")))
-}
-
-/// No process runs for so long.
-fn off(mut field: Field, span: Span, roster: Roster) -> Field {
-    let last = field.now;
-    field.now = field.now + span;
-    next(field, roster, last)
-}
-
-fn api_down(field: &mut Field, span: Span) {
-    let end = field.now + span;
-    while field.now < end {
-        field.now = field.now + Span::from_s(10);
-        if (field.now.ms / 10_000) % 3 == 0 {
-            field.list_cloud();
-        }
-        let (kind, text) = (ReadErrorKind::Unavailable, "connection refused".into());
-        field.feed(Event::Cluster(ClusterFact::Failed(ReadError { kind, text, retry_after: None })));
-    }
 }
 
 fn made_then(field: &mut Field, id: &str, at: Time) {

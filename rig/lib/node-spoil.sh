@@ -51,7 +51,10 @@ spoil_running() { # WHAT: containerd runs, nothing has joined yet
     swap) printf 'Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/vda2                               partition\t2097148\t\t0\t\t-2\n' >"$dir/swaps"
       node_exec "$node" mount --bind "$dir/swaps" /proc/swaps ;;
     port-taken) # shellcheck disable=SC1091
-      . "$dir/ports"; spoil_beside socat "TCP-LISTEN:$KUBELET_PORT,bind=127.0.0.1,reuseaddr,fork" /dev/null ;;
+      . "$dir/ports"; spoil_beside socat "TCP-LISTEN:$KUBELET_PORT,bind=127.0.0.1,reuseaddr,fork" /dev/null
+      # On a machine with other work it may take longer than the kubelet does.
+      for _ in $(seq 100); do (: <>"/dev/tcp/127.0.0.1/$KUBELET_PORT") 2>/dev/null && return; sleep 0.1; done
+      die "port $KUBELET_PORT of node $node could not be taken." "What socat said: $dir/beside.log" ;;
     read-only) node_exec "$node" mount -o remount,bind,ro /var/lib/kubelet ;;
   esac
 }

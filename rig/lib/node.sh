@@ -156,7 +156,19 @@ node_exec() { # NODE COMMAND...: inside the node's namespaces, with the programs
 }
 
 kubelet_signal() { local pid; pid=$(pid_of "node-$1.kubelet") && kill -TERM "$pid"; }
-kubelet_stop() { : >"$state/nodes/$1/kubelet-off"; kubelet_signal "$1"; while running "node-$1.kubelet"; do sleep 0.05; done; say "the kubelet of $1 is stopped"; }
+kubelet_stop() {
+  local KUBELET_PORT
+  : >"$state/nodes/$1/kubelet-off"; kubelet_signal "$1"
+  while running "node-$1.kubelet"; do sleep 0.05; done
+  # Its threads hold its port a little longer than its first one lives; what takes the port next must find it free.
+  # shellcheck disable=SC1090,SC1091
+  . "$state/nodes/$1/ports"
+  for _ in {1..100}; do
+    (: <>"/dev/tcp/127.0.0.1/$KUBELET_PORT") 2>/dev/null || { say "the kubelet of $1 is stopped"; return 0; }
+    sleep 0.1
+  done
+  die "the kubelet of $1 has ended, and its port $KUBELET_PORT still answers." "Who listens there: ss -ltnp"
+}
 kubelet_start() { rm -f "$state/nodes/$1/kubelet-off"; await "node-$1" 15 running "node-$1.kubelet"; say "the kubelet of $1 is started"; }
 kubelet_restart() {
   local before; before=$(pid_of "node-$1.kubelet"); rm -f "$state/nodes/$1/kubelet-off"; kubelet_signal "$1"

@@ -2,6 +2,7 @@
 //! a real cluster.
 
 use std::fs;
+use std::net::TcpStream;
 
 use anyhow::{Context, Error, Result, ensure};
 use reveille_core::effect::Call;
@@ -136,6 +137,10 @@ pub(crate) fn the_engine_asks_the_agent_before_it_asks_the_cloud(lab: &mut Lab) 
     lab.rig.run(&["node", "stop-kubelet", name])?;
     let taken = format!("TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork");
     let mut taker = Background::start(node.command(&["socat", &taken, "/dev/null"]))?;
+    until("its port to be taken by another program", s(20), || {
+        ensure!(taker.ended().is_none(), "socat has ended: {:?}", taker.ended());
+        TcpStream::connect(format!("127.0.0.1:{port}")).context("nothing listens there")
+    })?;
     lab.kube.ctl(&["delete", "node", name])?;
     until("the engine to ask the agent, and an answer", s(240), || {
         let ledger = place.ledger()?;

@@ -7,21 +7,24 @@ use reveille_tests::wait::{s, throughout, until};
 
 use crate::network::mended;
 
-/// Three machines lose their group. One is paused on the command line, one by an annotation on its node, one is not: only
-/// that one is repaired, and the plan says why the others wait. Taken back, each is repaired.
+/// Three machines lose their group. One is paused on the command line before any controller runs, which is saved and told as
+/// not yet in effect; one by an annotation on its node; one is not: only that one is repaired, and the plan says why the
+/// others wait. Said again beside the controller, the pause is in effect. Taken back, each is repaired.
 pub(crate) fn a_pause_by_command_or_annotation_holds_and_its_end_lets_go(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
     let roster = crew.roster("pauses").pool("workers");
     let place = lab.place(&[&roster])?;
-    let paused =
-        lab.reveille.ask(&place, &["pause", "crew-1", "--reason", "Ann looks at it", "--by", "ann"])?;
-    ensure!(paused.code == Some(0), "pause: {}", paused.stderr);
+    let pause = ["pause", "crew-1", "--reason", "Ann looks at it", "--by", "ann"];
+    let saved = lab.reveille.ask(&place, &pause)?;
+    ensure!(saved.code == Some(2) && saved.stdout.contains("no controller runs"), "pause: {saved:?}");
     lab.kube.ctl(&["annotate", "node", "crew-2", "--overwrite", "reveille.dev/pause=true"])?;
     for name in ["crew-1", "crew-2", "crew-3"] {
         lab.rig.fault(&["group-off", name])?;
     }
     let running = lab.start(&place)?;
     mended(&place, "crew-3", FaultKind::GroupMissing)?;
+    let paused = lab.reveille.ask(&place, &pause)?;
+    ensure!(paused.code == Some(0), "pause: {paused:?}");
     throughout("the paused ones are left alone", s(8), || {
         for machine in &crew.machines[..2] {
             let groups = lab.cloud.groups_of(&machine.id)?;

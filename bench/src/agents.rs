@@ -24,7 +24,7 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_node::link::{Carrier, Credential, Enrolment, Link, LinkError, Session};
 use reveille_node::pause::Pause;
-use reveille_node::pin::Pins;
+use reveille_node::pins::Pins;
 use reveille_node::target::Endpoint;
 use reveille_registrar::registry::Settings;
 use reveille_registrar::server::admin::{Answer, Ask, ask};

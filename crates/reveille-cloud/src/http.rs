@@ -22,7 +22,7 @@ use reveille_core::model::time::Span;
 use thiserror::Error;
 use tokio::sync::Semaphore;
 
-use crate::report::{Ending, Failure};
+use crate::failure::{Ending, Failure};
 use crate::text::bounded;
 
 /// Exchanges at a time.

@@ -23,7 +23,7 @@ use reveille_wire::roster::CloudRef;
 
 use crate::inventory::Inventory;
 use crate::options::{CloudOption, Given};
-use crate::site::{OpenError, Opened};
+use crate::site::{OpenError, Site};
 
 /// The machines that the listings are for: each roster with its own name for the cloud.
 pub type Wants = Arc<[(Roster, CloudName)]>;
@@ -69,6 +69,14 @@ pub struct Unconnected {
 
 /// A login that is under way.
 pub type Connecting = BoxFuture<'static, Result<Connected, Unconnected>>;
+
+/// A cloud that `init` can survey.
+pub struct Opened {
+    /// The connection.
+    pub project: Connected,
+    /// The provider's part of a roster and its words.
+    pub site: Box<dyn Site>,
+}
 
 /// One kind of cloud. A reference of a roster to another kind gives `None`.
 pub trait Provider: Sync {

@@ -11,7 +11,6 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 
 use reveille_core::effect::{Outcome, ReadError, ReadErrorKind};
@@ -22,35 +21,9 @@ use reveille_core::model::time::Span;
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::failure::{Ending, Failure};
 use crate::http::ExchangeError;
 use crate::text::message;
-
-/// Why a request had no success, as an adapter reads it from its service.
-pub trait Failure: fmt::Display {
-    /// What it means for a read.
-    fn read_kind(&self) -> ReadErrorKind;
-    /// Not before this long, where a read that is repeated has to wait.
-    fn retry_after(&self) -> Option<Span>;
-    /// What it means for a change.
-    fn ending(&self) -> Ending;
-}
-
-/// How a change without success ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It did not happen, and may go better later: not before this long, where that was said.
-    NotDone(Option<Span>),
-    /// It may have happened.
-    Unknown,
-    /// The credentials may not do it.
-    Denied,
-    /// A limit or quota is reached: this one, where it was said.
-    Limit(Option<u32>),
-    /// The thing is in another state than when this was decided.
-    Moved,
-    /// The service does not do it.
-    Refused,
-}
 
 /// Why a request had no success: `A` is why there were no credentials for it, `R` the service's refusal.
 #[derive(Debug, Error)]
@@ -276,6 +249,8 @@ impl Writing {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
+
     use super::*;
 
     struct Busy;

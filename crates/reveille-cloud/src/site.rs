@@ -15,15 +15,6 @@ use reveille_core::model::instance::Mark;
 use reveille_wire::roster::CloudRef;
 
 use crate::inventory::Inventory;
-use crate::provider::Connected;
-
-/// A cloud that `init` can survey.
-pub struct Opened {
-    /// The connection.
-    pub project: Connected,
-    /// The provider's part of a roster and its words.
-    pub site: Box<dyn Site>,
-}
 
 /// Why `init` cannot go on with a cloud.
 #[derive(Debug)]

@@ -18,6 +18,7 @@
 //! sources: another machine's clock is not ours. Text is masked before it is kept, so that no finding can quote a secret.
 
 pub mod catalogue;
+mod examples;
 pub mod explained;
 pub mod finding;
 pub mod judge;

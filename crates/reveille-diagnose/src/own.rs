@@ -2,13 +2,11 @@
 //!
 //! ```text
 //!  core: code, label, clause, remedy ─┐
-//!  OWN, below: seen, commands ────────┴─▶ page, where the catalogue has none of that code
+//!  OWN, below: seen, commands ────────┴─▶ page::own_page, where the catalogue has none of that code
 //! ```
 //!
 //! The catalogue's causes are proved by lines of text; these are not, so they have no file there. What the table adds is for
 //! people only: on what the engine rests, and how to look, or do it, by hand. It decides nothing.
-
-use std::fmt::Write as _;
 
 use reveille_core::model::cause::Cause;
 
@@ -103,24 +101,6 @@ pub(crate) fn proof(cause: &Cause) -> Option<(&'static str, &'static [&'static s
     OWN.iter().find(|own| own.code == cause.code()).map(|own| (own.seen, own.commands))
 }
 
-/// Its page, as Markdown.
-pub fn page(cause: &Cause) -> String {
-    let (code, label, stage) = (cause.code(), cause.label(), cause.stage());
-    let (says, remedy) = (super::page::capital(cause.says()), super::page::capital(cause.remedy()));
-    let mut page = format!(
-        "# {code}: {label}\n\n{says}. Usually stops a machine at `{stage}`.\n\n## What to do\n\n{remedy}.\n"
-    );
-    let Some((seen, commands)) = proof(cause) else { return page };
-    if !commands.is_empty() {
-        let _ = write!(page, "\n```console\n{}\n```\n", commands.join("\n"));
-    }
-    let _ = write!(
-        page,
-        "\n## What proves it\n\n{seen}\n\nReveille proves it itself, from what the cloud and the cluster say of their objects; no line of a log does.\n"
-    );
-    page
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -132,11 +112,8 @@ mod tests {
         let known: Vec<&str> = OWN.iter().map(|own| own.code).collect();
         assert_eq!(told, known);
         for cause in causes(&catalogue) {
-            assert!(
-                page(cause).contains("```console") && page(cause).contains("## What proves it"),
-                "{}",
-                cause.code()
-            );
+            let page = crate::page::own_page(cause);
+            assert!(page.contains("```console") && page.contains("## What proves it"), "{}", cause.code());
         }
         assert!(cause(&catalogue, "service-user-role-missing").is_some_and(|cause| cause.code() == "RV403"));
         assert!(cause(&catalogue, "RV110").is_none());

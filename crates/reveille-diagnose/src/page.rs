@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use reveille_core::model;
 use reveille_core::model::stage::Stage;
 
 use crate::catalogue::{Catalogue, Cause, Signal};
@@ -39,6 +40,24 @@ pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
         sign(catalogue, signal, &mut page);
     }
     let _ = write!(page, "\nMade from `catalogue/{}`; change it there.\n", cause.file);
+    page
+}
+
+/// The page of a cause that the engine proves itself, as Markdown.
+pub fn own_page(cause: &model::cause::Cause) -> String {
+    let (code, label, stage) = (cause.code(), cause.label(), cause.stage());
+    let (says, remedy) = (capital(cause.says()), capital(cause.remedy()));
+    let mut page = format!(
+        "# {code}: {label}\n\n{says}. Usually stops a machine at `{stage}`.\n\n## What to do\n\n{remedy}.\n"
+    );
+    let Some((seen, commands)) = own::proof(cause) else { return page };
+    if !commands.is_empty() {
+        let _ = write!(page, "\n```console\n{}\n```\n", commands.join("\n"));
+    }
+    let _ = write!(
+        page,
+        "\n## What proves it\n\n{seen}\n\nReveille proves it itself, from what the cloud and the cluster say of their objects; no line of a log does.\n"
+    );
     page
 }
 

@@ -15,7 +15,8 @@ fn the_pages_of_findings_are_fresh() {
         .iter()
         .map(|cause| (format!("{}.md", cause.code), page::page(&catalogue, cause)))
         .collect();
-    wanted.extend(own::causes(&catalogue).map(|cause| (format!("{}.md", cause.code()), own::page(cause))));
+    wanted
+        .extend(own::causes(&catalogue).map(|cause| (format!("{}.md", cause.code()), page::own_page(cause))));
     wanted.insert("README.md".to_owned(), page::index(&catalogue));
     if std::env::var_os("REVEILLE_BLESS").is_some() {
         std::fs::create_dir_all(&folder).unwrap();

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
-use reveille_cloud::report::{Ending, Failure};
+use reveille_cloud::failure::{Ending, Failure};
 use reveille_cloud::text::{bounded, message};
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::time::Span;

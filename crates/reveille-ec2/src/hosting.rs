@@ -13,15 +13,21 @@ use std::sync::Arc;
 
 use reveille_cloud::text::message;
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
-use reveille_core::model::instance::InstanceState;
+use reveille_core::model::instance::{Instance, InstanceState};
 
-use crate::instance::{Surroundings, WireInstance};
+use crate::instance::{Surroundings, Tables, WireInstance};
 use crate::reply::filled;
 use crate::status::{Checked, WireEvent};
 use reveille_core::model::intern::Texts;
 
+/// The instance in the model's words, with how it is hosted.
+pub(crate) fn hosted(wire: WireInstance, around: &Surroundings, tables: &mut Tables) -> Instance {
+    let hosting = of(&wire, around, &mut tables.texts);
+    wire.into_instance(hosting, tables)
+}
+
 /// How the instance is hosted.
-pub(crate) fn of(wire: &WireInstance, around: &Surroundings, texts: &mut Texts) -> Option<Arc<Hosting>> {
+fn of(wire: &WireInstance, around: &Surroundings, texts: &mut Texts) -> Option<Arc<Hosting>> {
     let status = around.statuses.get(&wire.instance_id);
     let checks = status.map_or_else(Checks::default, |status| Checks {
         host: check(status.system_status.as_ref()),

@@ -15,14 +15,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use reveille_core::model::hosting::{GroupPhase, Hosting, NoticeKind};
-use reveille_core::model::id::{ImageId, InstanceId, InstanceName, ZoneName};
+use reveille_core::model::id::{ImageId, InstanceName, ZoneName};
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
 use reveille_core::model::time::{ServiceTime, Span};
 use serde::Deserialize;
 
-use crate::hosting;
 use crate::interface::WireInterface;
-use crate::reply::{Set, Tag, filled};
+use crate::reply::{Set, Tag, filled, instance_id};
 use crate::scaling::Member;
 use crate::status::WireStatus;
 use reveille_core::model::intern::{MarkSets, Texts};
@@ -204,7 +203,7 @@ impl WireInstance {
     }
 
     /// Turns it into the model's words.
-    pub(crate) fn into_instance(self, around: &Surroundings, tables: &mut Tables) -> Instance {
+    pub(crate) fn into_instance(self, hosting: Option<Arc<Hosting>>, tables: &mut Tables) -> Instance {
         let state = self.state();
         let marks = self.marks_in(&mut tables.marks);
         let created = self.created().map(str::to_owned);
@@ -212,7 +211,6 @@ impl WireInstance {
             self.network_interface_set.items.iter().flat_map(WireInterface::all_addresses).collect();
         let plain = [&self.private_ip_address, &self.ip_address];
         addresses.extend(plain.into_iter().flatten().filter_map(|text| text.parse::<IpAddr>().ok()));
-        let hosting = hosting::of(&self, around, &mut tables.texts);
         let task = self.task(hosting.as_deref());
         let texts = &mut tables.texts;
         Instance {
@@ -252,11 +250,6 @@ impl WireInstance {
     }
 }
 
-/// The id in the one spelling that nodes are matched by.
-pub(crate) fn instance_id(text: &str) -> InstanceId {
-    InstanceId::from(text.trim().to_ascii_lowercase().as_str())
-}
-
 fn state(name: &str) -> InstanceState {
     match name {
         "pending" => InstanceState::Building,
@@ -286,7 +279,7 @@ mod tests {
             attached.iter().map(interface).collect::<String>()
         );
         let wire: WireInstance = quick_xml::de::from_str(&xml).unwrap();
-        wire.into_instance(&Surroundings::default(), &mut Tables::default())
+        wire.into_instance(None, &mut Tables::default())
     }
 
     #[test]

@@ -17,8 +17,7 @@ use reveille_core::model::id::{GroupId, InstanceId, NetworkId, PortId};
 use reveille_core::model::instance::{Port, PortStatus};
 use serde::Deserialize;
 
-use crate::instance::instance_id;
-use crate::reply::{Set, filled};
+use crate::reply::{Set, filled, instance_id};
 use reveille_core::model::intern::Texts;
 
 /// `DescribeNetworkInterfaces`.

@@ -27,7 +27,9 @@ use reveille_core::model::network::Router;
 use crate::account::Account;
 use crate::fetch;
 use crate::filter::filter;
-use crate::instance::{Surroundings, Tables, WireInstance, instance_id};
+use crate::hosting::hosted;
+use crate::instance::{Surroundings, Tables, WireInstance};
+use crate::reply::instance_id;
 use crate::table::{Targets, WireTable};
 
 /// Lists one account's region, over and over, and shares what did not change.
@@ -111,7 +113,7 @@ impl Lister {
         around: &Surroundings,
     ) -> Vec<Arc<Instance>> {
         let (tables, known) = (&mut self.tables, &self.known);
-        found.map(|wire| known.instance(wire.into_instance(around, tables))).collect()
+        found.map(|wire| known.instance(hosted(wire, around, tables))).collect()
     }
 
     /// Ports of all instances that were found, ours or not: the address of a foreign machine is in use.

@@ -10,9 +10,10 @@ use reqwest::Url;
 use reveille_cloud::inventory::Inventory;
 use reveille_cloud::options::{self, CloudOption, Given, Takes};
 use reveille_cloud::provider::{
-    Connected, Connecting, Kind, Listing, Project, Provider, RightsCommand, Unconnected, Unwanted, Wants,
+    Connected, Connecting, Kind, Listing, Opened, Project, Provider, RightsCommand, Unconnected, Unwanted,
+    Wants,
 };
-use reveille_cloud::site::{OpenError, Opened};
+use reveille_cloud::site::OpenError;
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::CloudName;

@@ -22,6 +22,7 @@ use crate::client::SendError;
 use crate::console;
 use crate::doubt::{APART, Belief};
 use crate::fetch;
+use crate::hosting::hosted;
 use crate::instance::{Instances, Surroundings, Tables, WireInstance};
 use crate::list::{routers, targets};
 use crate::query_protocol::Request;
@@ -68,7 +69,7 @@ impl Account {
             futures::try_join!(statuses, member, spots, fetch::disks(self, &kinds))?;
         let members = member.map(|member| (wire.instance_id.clone(), member)).into_iter().collect();
         let around = Surroundings { statuses, members, spots, disks };
-        Ok(Some(wire.into_instance(&around, &mut Tables::default())))
+        Ok(Some(hosted(wire, &around, &mut Tables::default())))
     }
 
     /// The instance alone; `None` where EC2 denies it and is believed.

@@ -7,8 +7,8 @@
 use std::fmt;
 
 use reqwest::StatusCode;
+use reveille_cloud::failure::{Ending, Failure};
 use reveille_cloud::http::Reply;
-use reveille_cloud::report::{Ending, Failure};
 use reveille_cloud::text::{bounded, message};
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::RequestId;

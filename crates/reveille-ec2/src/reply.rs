@@ -8,7 +8,7 @@ use quick_xml::events::Event;
 use reveille_cloud::report::Reading;
 use reveille_cloud::text::{bounded, message};
 use reveille_core::effect::{ReadError, ReadErrorKind};
-use reveille_core::model::id::RequestId;
+use reveille_core::model::id::{InstanceId, RequestId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -35,6 +35,11 @@ pub(crate) struct Tag {
     pub(crate) key: String,
     #[serde(default)]
     pub(crate) value: String,
+}
+
+/// The id in the one spelling that nodes are matched by.
+pub(crate) fn instance_id(text: &str) -> InstanceId {
+    InstanceId::from(text.trim().to_ascii_lowercase().as_str())
 }
 
 /// Reads an answer to `action`.

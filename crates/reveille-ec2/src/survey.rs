@@ -23,11 +23,11 @@ use reveille_core::model::network::Router;
 use crate::account::Account;
 use crate::actions::DESCRIBE_GROUPS;
 use crate::fetch;
-use crate::instance::{
-    CLUSTER_TAG, SCALING_GROUP_TAG, Surroundings, Tables, WireInstance, cluster_mark, instance_id,
-};
+use crate::hosting::hosted;
+use crate::instance::{CLUSTER_TAG, SCALING_GROUP_TAG, Surroundings, Tables, WireInstance, cluster_mark};
 use crate::list::{routers, targets};
 use crate::query_protocol::Request;
+use crate::reply::instance_id;
 use crate::scaling::{Member, WireGroup};
 use crate::table::WireTable;
 
@@ -62,7 +62,7 @@ impl Account {
         });
         let named =
             |(wire, router): (&WireTable, Arc<Router>)| NamedRouter { name: wire.name().into(), router };
-        let instances = found.into_values().map(|wire| Arc::new(wire.into_instance(&around, &mut tables)));
+        let instances = found.into_values().map(|wire| Arc::new(hosted(wire, &around, &mut tables)));
         Ok(Inventory {
             instances: instances.map(|one| (one.id.clone(), one)).collect(),
             ports,

@@ -22,7 +22,7 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use crate::pin;
+use crate::pins;
 use crate::short_chain::ShortChain;
 use crate::target::Endpoint;
 use crate::target::kubeconfig::Client;
@@ -248,7 +248,7 @@ impl Api {
             if let Some(cause) = out_of_date(untrusted) {
                 return ApiError::OutOfDate { endpoint, cause };
             }
-            return ApiError::Untrusted { endpoint, cause: pin::explain(untrusted) };
+            return ApiError::Untrusted { endpoint, cause: pins::explain(untrusted) };
         }
         ApiError::Unreachable { endpoint, cause: cause.to_string() }
     }

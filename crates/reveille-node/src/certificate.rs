@@ -1,6 +1,6 @@
 //! The content of a certificate, for people and for comparisons: names, dates, and the hash of its key.
 //!
-//! Reading proves nothing; `pin` and rustls decide which certificates are trusted.
+//! Reading proves nothing; `pins` and rustls decide which certificates are trusted.
 
 use std::fmt;
 

@@ -27,8 +27,8 @@ use rustls::pki_types::CertificateDer;
 
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::bundle_hash::{Bundle, BundleHash};
-use crate::distribution::Distribution;
-use crate::pin::{PinError, Pins, TrustError};
+use crate::pin::PinError;
+use crate::pins::{Pins, TrustError};
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Target, TargetError, Token};
 use crate::verifier::{AnyServer, Judged};
@@ -139,21 +139,14 @@ pub struct Discovered {
     pub date: Option<String>,
 }
 
-/// Asks the endpoint for its cluster's CA, and checks it against the target.
+/// Asks the endpoint, which is not trusted yet, for its cluster's CA at this path.
 ///
 /// # Errors
 ///
-/// The server does not answer, or its answer does not match the pins or the signature.
-pub async fn discover(
-    distribution: &dyn Distribution,
-    endpoint: &Endpoint,
-    target: &Target,
-    within: Duration,
-) -> Result<Discovered, DiscoveryError> {
+/// The server does not answer.
+pub async fn ask(endpoint: &Endpoint, path: &str, within: Duration) -> Result<Answer, ApiError> {
     let any_server = Trust::Verifier(Arc::new(Judged::by(AnyServer)));
-    let asked = Api::new(endpoint, any_server, Shown::Nothing)?;
-    let answer = asked.get(distribution.authority_path(), within).await?;
-    distribution.judge(endpoint, target, &answer)
+    Api::new(endpoint, any_server, Shown::Nothing)?.get(path, within).await
 }
 
 /// Checks the bundle of a k3s or RKE2 server. Unlike their own agents, this module trusts no server because of a public
@@ -199,11 +192,11 @@ pub fn judge_bundle(
     Ok(Discovered { roots, authorities: anchors, bundle: Some(hash), date: answer.date.clone() })
 }
 
-/// Checks the answer.
+/// Checks a `cluster-info`.
 ///
 /// # Errors
 ///
-/// The errors of [`discover`], except those of the request.
+/// It is not one, or does not match the pins or the signature.
 pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Discovered, DiscoveryError> {
     if answer.status != 200 {
         let (endpoint, status) = (endpoint.clone(), answer.status);

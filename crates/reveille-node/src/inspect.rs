@@ -249,7 +249,9 @@ impl Inspector {
             return Ok(own);
         }
         for endpoint in &self.target.endpoints {
-            match discovery::discover(&*self.distribution, endpoint, &self.target, ASK_WITHIN).await {
+            let answer = discovery::ask(endpoint, self.distribution.authority_path(), ASK_WITHIN).await;
+            let judged = |answer| self.distribution.judge(endpoint, &self.target, &answer);
+            match answer.map_err(DiscoveryError::from).and_then(judged) {
                 Ok(found) => {
                     *kept = Some(found.clone());
                     return Ok(found);

@@ -32,6 +32,7 @@ pub mod pause;
 pub mod peers;
 pub mod pem;
 pub mod pin;
+pub mod pins;
 pub mod private;
 pub mod probe;
 pub mod program;

@@ -7,7 +7,7 @@ use std::fs;
 
 use reveille_node::certificate::Presented;
 use reveille_node::link::Link;
-use reveille_node::pin::Pins;
+use reveille_node::pins::Pins;
 use reveille_node::target::Endpoint;
 use support::{authority, listens, status};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

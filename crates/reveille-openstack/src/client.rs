@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH};
 use reqwest::{Method, StatusCode, Url};
+use reveille_cloud::failure::{Ending, Failure};
 use reveille_cloud::http::{CertificateAdvice, Dialect, ExchangeError, Reply, Traffic, Transport};
-use reveille_cloud::report::{Ending, Failure, RequestError};
+use reveille_cloud::report::RequestError;
 use reveille_cloud::text::message;
 use reveille_cloud::tls::TransportError;
 use reveille_core::effect::ReadErrorKind;

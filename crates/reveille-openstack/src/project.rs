@@ -10,9 +10,10 @@ use std::time::Instant;
 
 use reqwest::header::HeaderValue;
 use reqwest::{StatusCode, Url};
+use reveille_cloud::failure::Failure;
 use reveille_cloud::http::TrafficCount;
 use reveille_cloud::limits::{LIMIT_TTL, LearnedLimits};
-use reveille_cloud::report::{Failure, Place, Reading};
+use reveille_cloud::report::{Place, Reading};
 use reveille_cloud::text::message;
 use reveille_cloud::tls::TransportError;
 use reveille_core::effect::{ReadError, ReadErrorKind};

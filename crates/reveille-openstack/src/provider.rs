@@ -9,9 +9,9 @@ use futures::future::BoxFuture;
 use reveille_cloud::inventory::Inventory;
 use reveille_cloud::options::{CloudOption, Given, Takes, any};
 use reveille_cloud::provider::{
-    self, Connected, Connecting, Kind, Listing, Provider, RightsCommand, Unconnected, Unwanted, Wants,
+    self, Connected, Connecting, Kind, Listing, Opened, Provider, RightsCommand, Unconnected, Unwanted, Wants,
 };
-use reveille_cloud::site::{OpenError, Opened, Settled, Site};
+use reveille_cloud::site::{OpenError, Settled, Site};
 use reveille_cloud::text::quoted;
 use reveille_core::effect::{Call, Look, Outcome, ReadError};
 use reveille_core::event::{Answer, CloudSnapshot};

@@ -64,21 +64,29 @@ impl RealDisk {
     }
 }
 
+/// Follows no link in the place of a file of ours: who may write the directory, and no other one, would have us write elsewhere.
+pub(crate) const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
+
 /// The content of a regular file. A pipe in its place would hold up a start, and every command that reads, until a process wrote
 /// into it; a device may have no end.
 pub(crate) fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    read_bounded(path, READ_MAX_BYTES)
+}
+
+/// The same of one that is not to be longer than this.
+pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
     }
-    if metadata.len() > READ_MAX_BYTES {
-        let why = format!("it has {} bytes, and at most {READ_MAX_BYTES} are read", metadata.len());
+    if metadata.len() > bytes_max {
+        let why = format!("it has {} bytes, and at most {bytes_max} are read", metadata.len());
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-    file.take(READ_MAX_BYTES).read_to_end(&mut bytes)?;
+    file.take(bytes_max).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -115,7 +123,8 @@ impl Disk for RealDisk {
     fn create(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
         // A new file also opens in append mode, so that after a cut the next write goes to the new end.
         let path = self.directory.join(name);
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        let mut open = OpenOptions::new();
+        let file = open.create(true).append(true).mode(0o600).custom_flags(NO_LINK).open(path)?;
         file.set_len(0)?;
         Ok(Box::new(RealTail { file }))
     }

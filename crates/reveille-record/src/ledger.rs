@@ -22,15 +22,10 @@ use crate::config::Config;
 use crate::disk::{self, RealDisk};
 use crate::error::{AppendError, Damage, HeartbeatError, OpenError, RotateError, SyncError};
 use crate::line::{Fence, Seq};
-use crate::lock::{Card, Holder, Lock, Refused};
+use crate::lock::{Card, DIRECTORY, Holder, LOCK, Lock, Refused};
 use crate::repair::Repair;
 use crate::segment::{Found, SegmentNumber};
 use crate::store::{LoadError, Loaded, Store};
-
-/// Name of the ledger's directory within a state directory.
-pub(crate) const DIRECTORY: &str = "ledger";
-/// Name of the lock file in it.
-pub(crate) const LOCK: &str = "lock";
 
 /// The ledger, held by this process until dropped.
 pub struct Ledger<T> {

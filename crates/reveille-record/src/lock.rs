@@ -28,6 +28,11 @@ use thiserror::Error;
 use crate::disk;
 use crate::line::Fence;
 
+/// Name of the ledger's directory within a state directory.
+pub(crate) const DIRECTORY: &str = "ledger";
+/// Name of the lock file in it.
+pub(crate) const LOCK: &str = "lock";
+
 /// A process that opens the ledger, in words that help an operator to find it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
@@ -98,9 +103,9 @@ pub(crate) enum Refused {
 impl Lock {
     /// Takes the lock at once or fails; returns the card that the last holder left in the file.
     pub(crate) fn take(path: &Path) -> Result<(Self, Option<Card>), Refused> {
-        let open =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
-        let file = open.map_err(Refused::Io)?;
+        let mut open = OpenOptions::new();
+        open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(disk::NO_LINK);
+        let file = open.open(path).map_err(Refused::Io)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Refused::Held(read_card(path))),
@@ -173,7 +178,7 @@ pub fn read_fence(state: &Path) -> Result<Fence, FenceUnread> {
     struct Signed {
         fence: Fence,
     }
-    let path = state.join(crate::ledger::DIRECTORY).join(crate::ledger::LOCK);
+    let path = state.join(DIRECTORY).join(LOCK);
     let bytes = match disk::read_regular(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(FenceUnread::Gone { path }),

@@ -23,6 +23,8 @@ use crate::disk;
 use crate::error::PauseError;
 
 const DIRECTORY: &str = "pauses";
+/// A pause is a few hundred bytes, and is read every two seconds.
+const PAUSE_MAX_BYTES: u64 = 64 << 10;
 const ENDING: &str = ".json";
 /// Longest name, so that with its ending and a temporary suffix it fits any file system.
 const NAME_BYTES_MAX: usize = 80;
@@ -186,7 +188,7 @@ impl Pauses {
     fn read_one(&self, name: &str, file_name: &str) -> Result<Option<(PauseName, Pause)>, PauseError> {
         let name = PauseName::new(name)?;
         let file = self.directory.join(file_name);
-        let text = match disk::read_regular(&file) {
+        let text = match disk::read_bounded(&file, PAUSE_MAX_BYTES) {
             Ok(text) => text,
             // The file was removed since the directory was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -199,7 +201,9 @@ impl Pauses {
 
 fn write_durably(path: &Path, text: &[u8]) -> io::Result<()> {
     // Pauses hold no secrets, and another account may need to see why no repair happens.
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(path)?;
+    let mut open = OpenOptions::new();
+    open.write(true).create(true).truncate(true).mode(0o644).custom_flags(disk::NO_LINK);
+    let mut file = open.open(path)?;
     file.write_all(text)?;
     file.sync_all()
 }

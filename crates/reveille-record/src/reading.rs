@@ -17,9 +17,9 @@ use serde::de::DeserializeOwned;
 use crate::directory;
 use crate::disk::{Disk, RealDisk};
 use crate::error::{Damage, ReadError};
-use crate::ledger::{DIRECTORY, LOCK, decode, decode_all};
+use crate::ledger::{decode, decode_all};
 use crate::line::Seq;
-use crate::lock::{self, Holder};
+use crate::lock::{self, DIRECTORY, Holder, LOCK};
 use crate::segment::{self, Ending, Flaw, SegmentNumber};
 
 /// The current content of the ledger.

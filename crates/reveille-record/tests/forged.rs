@@ -98,3 +98,59 @@ fn pipe_in_the_place_of_a_file_stops_no_reader() {
     let at = state.path().to_owned();
     assert_eq!(in_time(move || (read_only::<String>(&at).is_err(), open(&at).is_err())), (true, true));
 }
+
+/// A process that may write the directory of the pauses, and no other one, knows the name under which the next pause is written
+/// aside: the pause's name and the number of the process that writes it, which can be seen. It puts a link there. An operator
+/// who pauses as root empties the file that the link leads to.
+#[test]
+fn pause_is_written_through_no_link() {
+    let state = tempfile::tempdir().unwrap();
+    let precious = state.path().join("precious");
+    fs::write(&precious, "kept").unwrap();
+    let pauses = state.path().join("pauses");
+    fs::create_dir(&pauses).unwrap();
+    std::os::unix::fs::symlink(&precious, pauses.join(format!(".roster.{}", std::process::id()))).unwrap();
+    let pause = reveille_record::Pause {
+        scope: reveille_record::PauseScope::Roster,
+        by: "ann".into(),
+        reason: "drivers".into(),
+        at_ms: 1,
+    };
+    let set = Pauses::of(state.path()).set(&reveille_record::PauseName::of(&pause.scope), &pause);
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "kept", "{set:?}");
+}
+
+/// The same with the lock and with a segment that is being made: the lock's card is written over what the link leads to.
+#[test]
+fn ledger_is_written_through_no_link() {
+    let mut spoilt = Vec::new();
+    for name in ["lock", "0000000001.jsonl.new", "0000000002.jsonl.new"] {
+        let state = tempfile::tempdir().unwrap();
+        let precious = state.path().join("precious");
+        fs::write(&precious, "kept").unwrap();
+        let ledger = state.path().join("ledger");
+        fs::create_dir(&ledger).unwrap();
+        std::os::unix::fs::symlink(&precious, ledger.join(name)).unwrap();
+        if let Ok(mut opened) = open(state.path()) {
+            drop(opened.ledger.rotate([&"all".to_owned()]));
+        }
+        if fs::read_to_string(&precious).unwrap() != "kept" {
+            spoilt.push(name);
+        }
+    }
+    assert!(spoilt.is_empty(), "{spoilt:?}");
+}
+
+/// The pauses are read every two seconds, and each is a few hundred bytes. A file of a gigabyte, which takes no room on the disk,
+/// costs as much memory and a second each time: it is to be refused by its length.
+#[test]
+fn pause_of_a_gigabyte_is_not_read() {
+    let state = tempfile::tempdir().unwrap();
+    let pauses = state.path().join("pauses");
+    fs::create_dir(&pauses).unwrap();
+    let file = fs::File::create(pauses.join("roster.json")).unwrap();
+    file.set_len(300 << 20).unwrap();
+    let read = Pauses::of(state.path()).read().unwrap();
+    let why = format!("{:?}", read.unreadable);
+    assert!(why.contains("bytes, and at most"), "it was read: {why}");
+}

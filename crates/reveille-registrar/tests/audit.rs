@@ -74,6 +74,6 @@ async fn admission_and_removal_are_logged_with_caller_without_secret() {
     }
 }
 
-fn pins(told: &[reveille_wire::agent::text::Word]) -> reveille_node::pin::Pins {
-    reveille_node::pin::Pins::new(told.iter().map(|pin| pin.parse().unwrap()).collect()).unwrap()
+fn pins(told: &[reveille_wire::agent::text::Word]) -> reveille_node::pins::Pins {
+    reveille_node::pins::Pins::new(told.iter().map(|pin| pin.parse().unwrap()).collect()).unwrap()
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures::{SinkExt as _, StreamExt as _};
 use reveille_core::model::time::{Span, Time};
 use reveille_node::link::{Enrolment, Keyring, Link};
-use reveille_node::pin::Pins;
+use reveille_node::pins::Pins;
 use reveille_registrar::registry::{Removal, Settings};
 use reveille_registrar::server::Limits;
 use reveille_registrar::server::admin::{Answer, Ask};

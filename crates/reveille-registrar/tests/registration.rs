@@ -221,7 +221,8 @@ async fn both_authorities_are_accepted_while_agents_learn_the_new_one() {
     let error = site.link.session(&fresh, who.hello()).await.unwrap_err();
     assert_eq!(code(&error), "CA_PIN_MISMATCH", "who was not there in between knows the old one alone");
     let mut link = site.link.clone();
-    link.pins = reveille_node::pin::Pins::new(both.iter().map(|pin| pin.parse().unwrap()).collect()).unwrap();
+    link.pins =
+        reveille_node::pins::Pins::new(both.iter().map(|pin| pin.parse().unwrap()).collect()).unwrap();
     let error = link.session(&old, who.hello()).await.unwrap_err();
     assert_eq!(code(&error), "CERTIFICATE_UNKNOWN", "a certificate of the retired authority");
     drop(link.session(&fresh, who.hello()).await.unwrap());

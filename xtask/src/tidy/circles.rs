@@ -2,12 +2,11 @@
 //!
 //! ```text
 //!  files of a crate ─▶ modules with the paths that they name ─▶ arrows from module to the owner of the name
-//!                  ─▶ folded to siblings of one folder ─▶ those that lie on a circle, beside how many are allowed
+//!                  ─▶ folded to siblings of one folder ─▶ those that lie on a circle: none may
 //! ```
 //!
 //! A name that is handed on by `use` leads to the module that owns it, so that a re-export hides no circle. What a circle
-//! costs: none of its modules can be read, tested or taken out without all the others. The crates that had circles when they
-//! were first counted have a number in [`ALLOWED`], which is exact, so that it can only go down.
+//! costs: none of its modules can be read, tested or taken out without all the others.
 //!
 //! Left out are tests, and arrows between a module and its own parts: a part may know the types of the module that it is a
 //! part of.
@@ -15,18 +14,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Report, Tree, paths};
-
-/// How many arrows lie on circles; none in crates that are not here. A lower number lists the arrows of the crate.
-const ALLOWED: [(&str, usize); 8] = [
-    ("reveille-cloud", 4),
-    ("reveille-diagnose", 4),
-    ("reveille-ec2", 4),
-    ("reveille-node", 4),
-    ("reveille-rancher", 4),
-    ("reveille-record", 17),
-    ("reveille-registrar", 26),
-    ("reveille-sim", 33),
-];
 
 /// Words of a module's path from the crate's root.
 type Place = Vec<String>;
@@ -66,9 +53,7 @@ pub(crate) fn check(tree: &Tree, report: &mut Report) {
         }
     }
     for (name, files) in crates {
-        let arrows = on_circles(arrows(&read(&files)));
-        let allowed = ALLOWED.iter().find(|(of, _)| *of == name).map_or(0, |(_, allowed)| *allowed);
-        judge(&format!("crates/{name}/src"), &arrows, allowed, report);
+        judge(&format!("crates/{name}/src"), &on_circles(arrows(&read(&files))), report);
     }
 }
 
@@ -167,7 +152,7 @@ fn reached(arrows: &[Arrow<'_>], over: &Arrow<'_>) -> BTreeSet<String> {
     reached
 }
 
-fn judge(source: &str, arrows: &[Arrow<'_>], allowed: usize, report: &mut Report) {
+fn judge(source: &str, arrows: &[Arrow<'_>], report: &mut Report) {
     let circles: BTreeSet<(&Place, BTreeSet<String>)> =
         arrows.iter().map(|arrow| (&arrow.folder, reached(arrows, arrow))).collect();
     for (folder, members) in circles {
@@ -175,18 +160,9 @@ fn judge(source: &str, arrows: &[Arrow<'_>], allowed: usize, report: &mut Report
         let members: Vec<String> = members.into_iter().collect();
         report.notice(&folder, 0, "circle", format!("{} import each other", members.join(", ")));
     }
-    if arrows.len() < allowed {
-        let advice = format!("{} arrows on circles, no longer {allowed}: lower `ALLOWED`", arrows.len());
-        report.breach(source, 0, "circle", advice);
-    }
-    if arrows.len() > allowed {
-        for Arrow { from, to, file, line, .. } in arrows {
-            let advice = format!(
-                "\"{from}\" → \"{to}\" is one of {} arrows on circles, {allowed} allowed; move what both need below both",
-                arrows.len()
-            );
-            report.breach(file, *line, "circle", advice);
-        }
+    for Arrow { from, to, file, line, .. } in arrows {
+        let advice = format!("\"{from}\" → \"{to}\" lies on a circle; move what both need below both");
+        report.breach(file, *line, "circle", advice);
     }
 }
 

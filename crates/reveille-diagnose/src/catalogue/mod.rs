@@ -10,7 +10,6 @@
 //! for a site's when they are loaded. No failure is known to this code by name.
 
 mod document;
-mod examples;
 pub mod phrase;
 mod resolve;
 mod step;
@@ -23,6 +22,7 @@ use crate::finding::Confidence;
 use crate::lines::Level;
 use crate::tables::Fact;
 use phrase::Phrase;
+pub(crate) use resolve::resolve;
 pub use step::{Step, Tells};
 
 /// Something in a catalogue's file that cannot be taken.
@@ -152,31 +152,12 @@ pub struct Catalogue {
     pub steps: Vec<Step>,
 }
 
-const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
+pub(crate) const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));
 
 impl Catalogue {
     /// What comes with the program.
     pub fn built_in() -> Result<Self, Vec<Complaint>> {
-        resolve::resolve(BUILT_IN)
-    }
-
-    /// What comes with the program, with a site's own files (name and text) laid over it. Examples of the site's files are tried.
-    pub fn with_files(files: &[(String, String)]) -> Result<Self, Vec<Complaint>> {
-        let own = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-        let all: Vec<(&str, &str)> = BUILT_IN.iter().copied().chain(own).collect();
-        let catalogue = resolve::resolve(&all)?;
-        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-        let failed = catalogue.examples(|file| names.contains(&file));
-        if failed.is_empty() { Ok(catalogue) } else { Err(failed) }
-    }
-
-    /// These files alone, with their examples tried. Public for tests of what is read: ours are a hundred files, which take
-    /// longer to read than a thousand tries of one.
-    #[doc(hidden)]
-    pub fn of_files(files: &[(&str, &str)]) -> Result<Self, Vec<Complaint>> {
-        let catalogue = resolve::resolve(files)?;
-        let failed = catalogue.examples(|_| true);
-        if failed.is_empty() { Ok(catalogue) } else { Err(failed) }
+        resolve(BUILT_IN)
     }
 
     /// The cause of that code or label.

@@ -16,7 +16,7 @@ use crate::lines::Level;
 use crate::tables::Fact;
 
 /// Reads all files; later ones are laid over earlier ones.
-pub(super) fn resolve(files: &[(&str, &str)]) -> Result<Catalogue, Vec<Complaint>> {
+pub(crate) fn resolve(files: &[(&str, &str)]) -> Result<Catalogue, Vec<Complaint>> {
     let mut documents = Vec::new();
     let mut resolver = Resolver::default();
     for (name, text) in files {

@@ -10,7 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::pin::{Pin, Pins};
+use crate::pin::Pin;
+use crate::pins::Pins;
 use crate::target::Endpoint;
 
 const INVITATION: &str = "rvi1.6f0c4e21a9b3.c4naryc4naryc4naryc4nary";

@@ -23,7 +23,7 @@ use rustls::{ClientConfig, InvalidMessage};
 use super::http::{self, Line};
 use super::{Credential, Link, LinkError, STEP_WITHIN};
 use crate::certificate::Presented;
-use crate::pin::{self, PinMismatch};
+use crate::pins::{self, PinMismatch};
 
 /// Connects, with the machine's certificate where there is one.
 pub(super) async fn dial(link: &Link, credential: Option<&Credential>) -> Result<Line, LinkError> {
@@ -89,7 +89,7 @@ async fn shake_hands(
             .await
             .unwrap_or_else(|| failed("it does not speak TLS".to_owned())));
     }
-    Err(failed(pin::explain(tls)))
+    Err(failed(pins::explain(tls)))
 }
 
 /// Only TLS 1.3: both ends are ours, so no older version is ever needed, and a downgrade is a failure.

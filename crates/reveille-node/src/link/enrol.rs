@@ -228,7 +228,7 @@ mod tests {
         );
         let server = Endpoint { host: "127.0.0.1".to_owned(), port: 1 };
         let known_by = pin.key.unwrap();
-        let link = Link { server, pins: crate::pin::Pins::new(vec![known_by]).unwrap() };
+        let link = Link { server, pins: crate::pins::Pins::new(vec![known_by]).unwrap() };
         let now = Time::from_ms(1_800_000_000_000);
         for (said_s, wanted_s) in [
             (u64::MAX, 20 * DAY),

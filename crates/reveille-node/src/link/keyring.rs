@@ -23,7 +23,8 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use super::Link;
 use crate::certificate::Presented;
 use crate::durable::replace;
-use crate::pin::{Pin, Pins};
+use crate::pin::Pin;
+use crate::pins::Pins;
 use crate::private::{LINK_PEM, WELCOMED_PEM};
 use crate::target::Endpoint;
 

@@ -33,7 +33,7 @@ pub use keyring::{Credential, Kept, Keyring, KeyringError};
 pub(crate) use session::is_whole;
 pub use session::{Carrier, Session};
 
-use crate::pin::Pins;
+use crate::pins::Pins;
 use crate::target::Endpoint;
 
 /// The time limit of each step of a connection.

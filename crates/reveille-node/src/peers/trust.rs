@@ -20,7 +20,7 @@ use rustls::{
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::link::Keyring;
-use crate::pin::{Pins, TrustError};
+use crate::pins::{Pins, TrustError};
 use crate::short_chain::CHAIN_MOST;
 use crate::verifier::{Chain, Judge, Judged};
 

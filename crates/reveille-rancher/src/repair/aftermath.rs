@@ -10,7 +10,7 @@
 
 use reveille_core::model::time::Time;
 
-use super::escalation::Journal;
+use super::journal::Journal;
 use super::observation::Observation;
 use super::safeguards::HAND_OVER;
 use super::{ActKind, Line, Order, Outcome, Path};

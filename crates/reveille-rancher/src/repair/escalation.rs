@@ -7,17 +7,13 @@
 //! Answers carry the number of their request: an answer that comes twice, late, or from before a restart matches no pending
 //! request.
 
-use std::collections::BTreeSet;
-
 use reveille_core::model::time::{Span, Time};
 
+use super::journal::{Journal, Next, Seen};
 use super::observation::Observation;
 use super::safeguard::{Safeguard, stands};
 use super::safeguards::node_ips;
-use super::{
-    Act, ActKind, Closing, Draft, Effect, End, Event, Line, Order, Outcome, Pace, Path, WITHIN, evict, mend,
-};
-use crate::model::{RecordName, Role};
+use super::{Act, ActKind, Effect, End, Event, Line, Order, Outcome, Pace, Path, WITHIN, evict, mend};
 
 /// A look, a line or an act that is not answered for so long counts as not answered.
 const ANSWER_WITHIN: Span = Span::from_min(2);
@@ -25,140 +21,6 @@ const ANSWER_WITHIN: Span = Span::from_min(2);
 const BLIND_MAX: u32 = 10;
 /// One thing is tried so often. Evictions are many by their nature, and have their own end.
 const TRIES_MAX: u32 = 3;
-
-/// What comes next.
-pub(super) enum Next {
-    Act(Act),
-    Wait(String),
-    Stop(String),
-    Close(Closing),
-}
-
-/// What looks agreed on, and since when, by our clock.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(super) struct Seen {
-    pub(super) agreed_since: Option<Time>,
-    pub(super) memberless_since: Option<Time>,
-    pub(super) gone_since: Option<Time>,
-    pub(super) clear_since: Option<Time>,
-}
-
-impl Seen {
-    /// Whether two looks far enough apart found that nothing stands against it.
-    pub(super) fn agrees(&mut self, now: Time, pace: Pace) -> bool {
-        now.since(*self.agreed_since.get_or_insert(now)) >= pace.apart
-    }
-}
-
-/// What is durable.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub(super) struct Journal {
-    lines: Vec<Line>,
-    /// Intents of processes before this one: an operator who starts the repair again grants as many tries, and as much time,
-    /// again.
-    earlier: usize,
-}
-
-impl Journal {
-    pub(super) const fn with(lines: Vec<Line>) -> Self {
-        Self { lines, earlier: 0 }
-    }
-
-    /// What was meant, in order, and how it ended where that was noted.
-    pub(super) fn steps(&self) -> impl Iterator<Item = (Time, &Act, Option<&Outcome>)> {
-        self.intents().map(move |(number, at, act)| (at, act, self.outcome(number)))
-    }
-
-    /// Whether its Node had this role when it was begun.
-    pub(super) fn had_role(&self, role: Role) -> bool {
-        self.lines.iter().any(|line| matches!(line, Line::Begun { roles, .. } if roles.contains(&role)))
-    }
-
-    fn intents(&self) -> impl DoubleEndedIterator<Item = (u32, Time, &Act)> {
-        self.lines.iter().filter_map(|line| match line {
-            Line::Intent { number, at_ms, what } => Some((*number, Time::from_ms(*at_ms), what)),
-            _ => None,
-        })
-    }
-
-    fn outcome(&self, of: u32) -> Option<&Outcome> {
-        self.lines.iter().find_map(|line| match line {
-            Line::Ended { number, outcome } if *number == of => Some(outcome),
-            _ => None,
-        })
-    }
-
-    fn of(&self, kind: ActKind) -> impl DoubleEndedIterator<Item = (u32, Time, &Act)> {
-        self.intents().filter(move |(_, _, act)| act.kind() == kind)
-    }
-
-    /// Whether one of this kind happened, or may have.
-    pub(super) fn may_have_begun(&self, kind: ActKind) -> bool {
-        let never = |outcome: &Outcome| {
-            matches!(outcome, Outcome::Moved | Outcome::Refused { .. } | Outcome::Failed { .. })
-        };
-        self.of(kind).any(|(number, _, _)| !self.outcome(number).is_some_and(never))
-    }
-
-    /// Whether one of this kind was said to be taken.
-    pub(super) fn was_taken(&self, kind: ActKind) -> bool {
-        self.of(kind).any(|(number, _, _)| {
-            matches!(self.outcome(number), Some(Outcome::Accepted | Outcome::AlreadySo))
-        })
-    }
-
-    /// The same, for what is done once.
-    pub(super) fn has_done(&self, kind: ActKind) -> bool {
-        self.was_taken(kind)
-    }
-
-    /// When this process meant the first of this kind.
-    pub(super) fn first(&self, kind: ActKind) -> Option<Time> {
-        self.own().find(|(_, _, act)| act.kind() == kind).map(|(_, at, _)| at)
-    }
-
-    /// What this process meant.
-    fn own(&self) -> impl Iterator<Item = (u32, Time, &Act)> {
-        self.intents().skip(self.earlier)
-    }
-
-    /// When the last of this kind was meant.
-    pub(super) fn last(&self, kind: ActKind) -> Option<Time> {
-        self.of(kind).next_back().map(|(_, at, _)| at)
-    }
-
-    /// The uid of the Node that it was begun for.
-    pub(super) fn node_uid(&self) -> Option<&str> {
-        self.lines.iter().find_map(|line| match line {
-            Line::Begun { node_uid, .. } => Some(node_uid.as_str()),
-            _ => None,
-        })
-    }
-
-    /// The addresses of the machine: those noted at the beginning, else those of now.
-    pub(super) fn ips(&self, order: &Order, observation: &Observation) -> BTreeSet<String> {
-        let noted = self.lines.iter().find_map(|line| match line {
-            Line::Begun { ips, .. } => Some(ips.clone()),
-            _ => None,
-        });
-        noted.unwrap_or_else(|| node_ips(observation.node(order)))
-    }
-
-    /// What was written last, or may have been.
-    pub(super) fn written(&self) -> Option<(&RecordName, &Draft)> {
-        self.of(ActKind::Write).next_back().and_then(|(_, _, act)| match act {
-            Act::Write { record, draft, .. } => Some((record, draft)),
-            _ => None,
-        })
-    }
-
-    fn closed(&self) -> Option<&Closing> {
-        self.lines.iter().find_map(|line| match line {
-            Line::Closed { how } => Some(how),
-            _ => None,
-        })
-    }
-}
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Phase {
@@ -186,8 +48,7 @@ pub struct Escalation {
 impl Escalation {
     /// Begins, or goes on from what the journal says. The first thing is a look, either way.
     pub fn begin(order: Order, pace: Pace, lines: Vec<Line>, now: Time) -> (Self, Vec<Effect>) {
-        let mut journal = Journal::with(lines);
-        journal.earlier = journal.intents().count();
+        let journal = Journal::of_earlier(lines);
         let mut escalation = Self {
             order,
             pace,
@@ -238,7 +99,7 @@ impl Escalation {
     }
 
     fn next_line(&self) -> u32 {
-        u32::try_from(self.journal.lines.len()).unwrap_or(u32::MAX).saturating_add(1)
+        u32::try_from(self.journal.len()).unwrap_or(u32::MAX).saturating_add(1)
     }
 
     fn look(&mut self, now: Time) -> Vec<Effect> {
@@ -324,7 +185,7 @@ impl Escalation {
 
     /// A line is durable: only now does what it says become so.
     fn recorded(&mut self, now: Time, line: Line) -> Vec<Effect> {
-        self.journal.lines.push(line.clone());
+        self.journal.push(line.clone());
         match line {
             Line::Begun { .. } => self.look(now),
             Line::Intent { number, what, .. } => {

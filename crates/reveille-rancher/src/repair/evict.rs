@@ -11,7 +11,7 @@
 
 use reveille_core::model::time::{Span, Time};
 
-use super::escalation::{Journal, Next, Seen};
+use super::journal::{Journal, Next, Seen};
 use super::observation::{Observation, PodKind, PodRef};
 use super::safeguard::{Safeguard, stands};
 use super::safeguards::{against_evict, of_another};

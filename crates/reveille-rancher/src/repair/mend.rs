@@ -14,7 +14,7 @@
 
 use reveille_core::model::time::Time;
 
-use super::escalation::{Journal, Next, Seen};
+use super::journal::{Journal, Next, Seen};
 use super::observation::Observation;
 use super::safeguard::{Safeguard, stands};
 use super::safeguards::against_mend;

@@ -26,6 +26,7 @@ pub mod etcd;
 mod evict;
 pub mod executor;
 pub mod invariant_checker;
+mod journal;
 mod mend;
 pub mod observation;
 pub mod safeguard;

@@ -8,8 +8,7 @@ use zstd::stream::write::Decoder;
 
 use super::error::RecordingError;
 use super::frame::{self, Found};
-use super::segment_of;
-use super::write::notice;
+use super::{NOTICE, segment_of};
 
 /// Our writer never puts this much text into one frame, so the reader refuses a file that unpacks to more.
 const FRAME_TEXT_BYTES_MAX: usize = 1 << 30;
@@ -94,6 +93,15 @@ pub fn runs(root: &Path) -> Result<Vec<PathBuf>, RecordingError> {
 pub(crate) fn run_bytes(run: &Path) -> u64 {
     let sizes = entries(run).unwrap_or_default().into_iter();
     sizes.filter_map(|path| path.metadata().ok()).map(|data| data.len()).sum()
+}
+
+/// Reads the notice of a run that did not end cleanly.
+fn notice(directory: &Path) -> io::Result<Option<String>> {
+    match std::fs::read(directory.join(NOTICE)) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn entries(directory: &Path) -> Result<Vec<PathBuf>, RecordingError> {

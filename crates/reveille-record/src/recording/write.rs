@@ -5,7 +5,7 @@
 //! because its bytes are reserved at the beginning.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -190,13 +190,4 @@ fn padded(text: &str) -> Vec<u8> {
     bytes.resize(NOTICE_BYTES - 1, b' ');
     bytes.push(b'\n');
     bytes
-}
-
-/// Reads the notice of a run that did not end cleanly.
-pub(crate) fn notice(directory: &Path) -> io::Result<Option<String>> {
-    match std::fs::read(directory.join(NOTICE)) {
-        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).trim().to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
 }

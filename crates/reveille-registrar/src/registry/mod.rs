@@ -28,6 +28,7 @@ pub mod index;
 pub mod invariants;
 pub mod invitation;
 mod invite;
+mod joins;
 pub mod machine;
 mod masked;
 mod neighbours;

@@ -9,17 +9,13 @@
 //! remaining times by this server's clock, because the reader may have another clock.
 
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
 
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::Role;
-use reveille_wire::agent::text::{List, Sentence, Word};
+use reveille_wire::agent::text::{List, Word};
 use serde::{Deserialize, Serialize};
 
-use super::admin::{Answer, Office, refused, unexpected};
-use crate::registry::{
-    AuthorityHash, Event, Invitation, InvitationId, Machine, MachineId, Registry, Removal, Reply,
-};
+use crate::registry::{AuthorityHash, Invitation, Machine, Registry, Removal};
 
 /// Rows of a page. A row with words of maximum length has about four kilobytes.
 const ROWS_MAX: usize = 200;
@@ -31,6 +27,15 @@ pub struct Page<T> {
     pub rows: List<T, ROWS_MAX>,
     /// More rows follow after the last one.
     pub more: bool,
+}
+
+impl<T> Page<T> {
+    /// The first rows, as many as a page takes.
+    pub(super) fn of(rows: impl Iterator<Item = T>) -> Self {
+        let mut rows = rows.fuse();
+        let some = List::first(rows.by_ref().take(ROWS_MAX));
+        Self { rows: some, more: rows.next().is_some() }
+    }
 }
 
 /// An invitation.
@@ -107,7 +112,7 @@ impl InvitationState {
 }
 
 impl InvitationRow {
-    fn of(invitation: &Invitation, now: Time) -> Self {
+    pub(super) fn of(invitation: &Invitation, now: Time) -> Self {
         Self {
             id: Word::cut(invitation.id.as_str()),
             roster: Word::cut(invitation.roster.as_str()),
@@ -201,49 +206,6 @@ impl MachineRow {
             certificate: Signed::of(known.shown_by, authorities),
         }
     }
-}
-
-impl Office {
-    /// The authorities in force, oldest first.
-    pub(super) fn authorities(&self) -> Vec<AuthorityHash> {
-        self.state.authorities.lock().unwrap_or_else(PoisonError::into_inner).keys()
-    }
-
-    pub(super) async fn machines(&self, after: Option<Word>) -> Answer {
-        let authorities = self.authorities();
-        let page = self.state.hand.view(move |registry, now| {
-            let after = after.map(|after| MachineId::new(after.as_str()));
-            let some = registry.index().machines_after(after.as_ref());
-            page(some.map(|known| MachineRow::of(registry, now, &authorities, known)))
-        });
-        page.await.map_or_else(|over| refused(over.to_string()), Answer::Machines)
-    }
-
-    pub(super) async fn revoke(&self, id: &Word) -> Answer {
-        let id = InvitationId::new(id.as_str());
-        match self.state.hand.ask(|ask| Event::Revoke { ask, id }).await {
-            Ok(Reply::Revoked(let_in)) => {
-                let count = u32::try_from(let_in.len()).unwrap_or(u32::MAX);
-                let some = let_in.iter().map(|named| Sentence::cut(&named.to_string()));
-                Answer::Revoked { count, let_in: List::first(some) }
-            }
-            other => unexpected(other),
-        }
-    }
-
-    pub(super) async fn invitations(&self, after: Option<Word>) -> Answer {
-        let page = self.state.hand.view(move |registry, now| {
-            let after = after.map(|after| InvitationId::new(after.as_str()));
-            page(registry.index().invitations_after(after.as_ref()).map(|it| InvitationRow::of(it, now)))
-        });
-        page.await.map_or_else(|over| refused(over.to_string()), Answer::Invitations)
-    }
-}
-
-fn page<T>(rows: impl Iterator<Item = T>) -> Page<T> {
-    let mut rows = rows.fuse();
-    let some = List::first(rows.by_ref().take(ROWS_MAX));
-    Page { rows: some, more: rows.next().is_some() }
 }
 
 fn seconds(span: Span) -> u64 {

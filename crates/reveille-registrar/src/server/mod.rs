@@ -32,6 +32,7 @@ mod log_limits;
 mod long_poll;
 mod meter;
 mod nodes;
+mod office;
 mod pace;
 #[cfg(test)]
 mod people;
@@ -147,7 +148,7 @@ pub struct Run {
     state: Arc<routes::ServerState>,
     listener: TcpListener,
     people: tokio::net::UnixListener,
-    office: Arc<admin::Office>,
+    office: Arc<office::Office>,
     gate: gate::Gate,
     limits: Limits,
     directory: PathBuf,
@@ -182,7 +183,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
     }
     names.dedup();
     let acceptor = tls::TlsAcceptor::new(&authorities, authorities.serving(&names)?)?;
-    let people = admin::listen(&directory)
+    let people = office::listen(&directory)
         .map_err(|source| StartError::Directory { path: admin::path(&directory), source })?;
     let pins = authorities.pins();
     let registry = Registry::restore(setup.settings, now, &records);
@@ -201,7 +202,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
         log_limits: LogLimits::default(),
         sessions: Arc::new(Semaphore::new(limits.connections_max)),
     });
-    let office = admin::Office { state: state.clone(), pools: setup.pools, names, port: address.port() };
+    let office = office::Office { state: state.clone(), pools: setup.pools, names, port: address.port() };
     let gate = gate::Gate::new(limits);
     let office = Arc::new(office);
     let run = Run { state, listener, people, office, gate, limits, directory, thread };
@@ -216,7 +217,7 @@ impl Run {
         let hand = state.hand.clone();
         let mut parts = JoinSet::new();
         let names = office.names.clone();
-        parts.spawn(admin::serve(people, office, stop.clone()));
+        parts.spawn(office::serve(people, office, stop.clone()));
         parts.spawn(acceptor::serve(listener, state.clone(), gate, limits, stop.clone()));
         let told = tick(&state, &names, stop).await;
         drop(std::fs::remove_file(admin::path(&directory)));

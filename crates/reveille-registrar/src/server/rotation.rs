@@ -16,10 +16,11 @@ use std::sync::PoisonError;
 
 use reveille_wire::agent::text::List;
 
-use super::admin::{Answer, Office, refused};
+use super::admin::Answer;
 use super::authority::{Authorities, AuthorityError};
 use super::keeper::Over;
 use super::listing::MachineRow;
+use super::office::{Office, refused};
 use super::routes::ServerState;
 use super::tls::TlsAcceptor;
 use crate::registry::{AuthorityHash, Event};

@@ -33,7 +33,6 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use super::gate::Place;
 use super::keeper::Hand;
 use super::meter::{Metered, TooManyFrames};
-use super::routes::Answer;
 use super::senders::Outgoing;
 use crate::registry::{Conn, Event, Peer};
 
@@ -67,7 +66,7 @@ pub(super) fn accept(request: &Request<Incoming>) -> Option<String> {
 }
 
 /// The answer that switches the protocol.
-pub(super) fn switching(accept: &str) -> Answer {
+pub(super) fn switching(accept: &str) -> Response<Full<Bytes>> {
     let mut answer = Response::new(Full::new(Bytes::new()));
     *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let headers = answer.headers_mut();

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use reveille_node::link::{Credential, Link, LinkError};
-use reveille_node::pin::Pins;
+use reveille_node::pins::Pins;
 use reveille_node::target::Endpoint;
 use reveille_registrar::server::{Limits, Setup, start};
 use reveille_wire::agent::Secret;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use reveille_core::model::time::Time;
 use reveille_node::link::{Credential, Enrolment, Kept, Link, LinkError, Session};
-use reveille_node::pin::Pins;
+use reveille_node::pins::Pins;
 use reveille_node::target::Endpoint;
 use reveille_registrar::registry::{Event, Heard, Plans, Reimage, Settings, Template};
 use reveille_registrar::server::admin::{Answer, Ask, Invited, ask};

@@ -125,14 +125,26 @@ const ALL: [Shape; 28] = [
     TIMING,
 ];
 
+/// A field of more sections than this is in none of them by mistake.
+const HOMES_TOLD: usize = 3;
+
+/// A name is the first thing that people try.
+const OWNED_BY: &str = "prove the owner by what is set on the instance: tag: \"key=value\" or metadata: {key: value}. A name proves \
+                        nothing";
+
 impl Shape {
     /// What a complaint suggests instead of an unknown field.
     pub(super) fn instead_of(self, name: &str) -> String {
         if let Some(near) = nearest(name, self.fields) {
             return format!("did you mean {near:?}?");
         }
-        if let Some(home) = ALL.iter().find(|shape| **shape != self && shape.fields.contains(&name)) {
-            return format!("{name:?} belongs under {}", home.path);
+        if self == OWNED || self == OWNED_POOL {
+            return OWNED_BY.to_owned();
+        }
+        let homes = ALL.iter().filter(|shape| **shape != self && shape.fields.contains(&name));
+        let homes: Vec<&str> = homes.map(|shape| shape.path).take(HOMES_TOLD + 1).collect();
+        if !homes.is_empty() && homes.len() <= HOMES_TOLD {
+            return format!("{name:?} belongs under {}", homes.join(" or "));
         }
         format!("leave it out; {} has: {}", self.path, self.fields.join(", "))
     }
@@ -175,6 +187,13 @@ mod tests {
             (POOL, "minimum", "did you mean \"min\"?"),
             (SPEC, "perHour", "\"perHour\" belongs under spec.limits"),
             (POOL, "notReady", "\"notReady\" belongs under spec.pools[].deadlines"),
+            (SPEC, "repair", "\"repair\" belongs under spec.rancher or spec.access or spec.pools[]"),
+            (
+                LIMITS,
+                "name",
+                "leave it out; spec.limits has: atOnce, perHour, freezeAbove, networkAtOnce, sameFaultStopsAt",
+            ),
+            (OWNED, "name", OWNED_BY),
             (JOIN, "taint", "leave it out; spec.pools[].join has: within"),
         ];
         for (shape, name, expected) in table {

@@ -42,7 +42,7 @@ pub(crate) struct Agent {
     /// Tell other agents whether this machine reaches the API server, at ADDRESS:PORT [default: off]
     #[arg(long, value_name = "ADDRESS", env = "REVEILLE_PEER_LISTEN")]
     pub(crate) peer_listen: Option<std::net::SocketAddr>,
-    /// Seconds that the Node must be Ready before the join counts as done
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    /// How long the Node must stay Ready before the join counts as done
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = super::waits::seconds(1..=3_600))]
     pub(crate) stay: u32,
 }

@@ -18,7 +18,7 @@ pub(crate) struct Collect {
     /// Run the checks only
     #[arg(long)]
     pub(crate) probe: bool,
-    /// Timeout in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u32).range(5..=600))]
+    /// Timeout
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = super::waits::seconds(5..=600))]
     pub(crate) within: u32,
 }

@@ -98,8 +98,8 @@ pub(crate) struct Run {
     /// Do what is due, wait for its result, print the status and exit
     #[arg(long)]
     pub(crate) once: bool,
-    /// With --once: exit after this many seconds even if an operation is still running
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "once", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    /// With --once: exit after this time even if an operation is still running
+    #[arg(long, value_name = "TIME", default_value = "2m", requires = "once", value_parser = super::waits::seconds(1..=86_400))]
     pub(crate) within: u32,
     /// Decide and report, but change nothing
     #[arg(long)]
@@ -192,7 +192,9 @@ Examples:
   reveille pause kks-prod-w-7xk2p --reason \"Ann debugs it\"      one machine
   reveille resume pool/gpu
 
-Running operations finish and are confirmed. No new one starts. Monitoring continues.";
+Running operations finish and are confirmed. No new one starts. Monitoring continues.
+
+Exit codes: 0 paused · 2 saved, and no controller reads it here · 64 usage error or invalid roster";
 
 /// `pause`.
 #[derive(Args, Clone, Debug)]

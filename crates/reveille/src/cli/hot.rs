@@ -24,8 +24,8 @@ pub(crate) struct Hot {
     /// Run until interrupted
     #[arg(long, conflicts_with_all = ["audit_log", "klog"])]
     pub(crate) watch: bool,
-    /// Seconds to watch, from 5 on [default: 25]; with --watch: exit after this time
-    #[arg(long = "for", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(5..=2_592_000))]
+    /// How long to watch, 5s or longer [default: 25s]; with --watch: exit after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = super::waits::seconds(5..=2_592_000))]
     pub(crate) seconds: Option<u32>,
     /// kubeconfig [default: KUBECONFIG, then ~/.kube/config]
     #[arg(long, value_name = "FILE")]

@@ -37,6 +37,7 @@ mod reached;
 #[cfg(feature = "controller")]
 pub(crate) mod rights;
 pub(crate) mod target;
+pub(crate) mod waits;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -107,8 +107,8 @@ pub(crate) struct Inspect {
     pub(crate) cluster: Option<String>,
     #[command(flatten)]
     pub(crate) places: Places,
-    /// Read a second time after this many seconds, to find stuck operations
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    /// Read a second time after this time, to find stuck operations
+    #[arg(long, value_name = "TIME", value_parser = super::waits::seconds(1..=3_600))]
     pub(crate) again_after: Option<u32>,
     /// Also read plan secrets, to check whether plans were applied; contents are not kept or shown
     #[arg(long)]

@@ -36,6 +36,13 @@ pub(crate) async fn doctor(context: &Context, args: &Doctor) -> Result<Answer, F
     let catalogue = context.catalogue()?;
     let root = Root::new(&args.root);
     let is_here = args.root.as_os_str() == "/";
+    if !args.root.join("etc").is_dir() {
+        return Err(Failure::usage(anyhow!(
+            "{} is no root of a disk: it has no directory etc",
+            args.root.display()
+        ))
+        .next("name the directory where the disk of the machine is mounted"));
+    }
     let probe = if is_here { Probe::of_this_machine() } else { Probe::of_folder(root.clone()) };
     let target = target(args, &root)?;
     let token = target.as_ref().ok().and_then(Option::as_ref).and_then(|target| target.token.as_ref());

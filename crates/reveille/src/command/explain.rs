@@ -18,7 +18,7 @@ pub(crate) fn explain(context: &Context, args: &Explain) -> Result<Answer, Failu
             markdown::plain(&page::page(&catalogue, cause), paper)
         })?
     } else if let Some(cause) = own::cause(&catalogue, code) {
-        context.print_own(&explained::proved(cause), || markdown::plain(&own::page(cause), paper))?
+        context.print_own(&explained::proved(cause), || markdown::plain(&page::own_page(cause), paper))?
     } else if let Some(stage) = Stage::from_name(&code.to_ascii_lowercase()) {
         context.print_own(&explained::stage(&catalogue, stage), || {
             markdown::plain(&page::stage(&catalogue, stage), paper)

@@ -15,7 +15,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use futures::TryFutureExt as _;
-use reveille_cloud::site::{Opened, Site};
+use reveille_cloud::provider::Opened;
+use reveille_cloud::site::Site;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::ClusterFact;
 use reveille_core::model::id::RouterId;

@@ -4,11 +4,12 @@ use std::fmt;
 
 use anyhow::anyhow;
 use reveille_core::model::signs::PAUSE;
-use reveille_record::{Pause, PauseName, PauseScope, Pauses};
+use reveille_record::{Pause, PauseError, PauseName, PauseScope, Pauses};
 use reveille_wire::roster::CheckedRoster;
 
 use super::{Answer, Context, query};
 use crate::cli;
+use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::driver::clock;
 
@@ -24,34 +25,32 @@ pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<
     let pause = Pause { scope: scope.clone(), by, reason: reason.to_owned(), at_ms: clock::wall().ms };
     let state_dir = context.state_dir(&roster.roster.name)?;
     let pauses = Pauses::of(&state_dir);
-    pauses
-        .set(&PauseName::of(&scope), &pause)
-        .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
+    pauses.set(&PauseName::of(&scope), &pause).map_err(unkept)?;
     let named = Scope(&roster, &scope);
-    let said = if query::is_led(&state_dir) {
-        format!(
-            "{named} is paused. The controller starts no repair from two seconds on; running operations finish."
-        )
+    let (said, exit) = if query::is_led(&state_dir) {
+        let said =
+            "is paused. The controller starts no repair from two seconds on; running operations finish.";
+        (format!("{named} {said}"), Exit::NoProblem)
     } else {
         let dir = state_dir.display();
-        format!(
+        let said = format!(
             "Saved, but nothing is paused yet: no controller runs with the state directory {dir}. The pause applies to one that \
              starts there. A controller on another host, of another user or with another state directory does not see it. Run \
              this command there, or set the annotation {PAUSE}: \"true\" on the Nodes."
-        )
+        );
+        (said, Exit::CannotTell)
     };
-    Ok(Answer::fine(format!("{said}\nnext: reveille resume{}\n", argument(&scope))))
+    Ok(Answer { text: format!("{said}\nnext: reveille resume{}\n", argument(&scope)), exit })
 }
 
 /// Removes a pause.
 pub(crate) fn resume(context: &Context, args: &cli::controller::Resume) -> Result<Answer, Failure> {
     let roster = the_roster(context)?;
     let pauses = Pauses::of(&context.state_dir(&roster.roster.name)?);
-    let fail = |error| Failure::internal(anyhow::Error::new(error));
-    let set = pauses.read().map_err(fail)?;
+    let set = pauses.read().map_err(unkept)?;
     if args.all {
         for name in set.pauses.keys() {
-            pauses.remove(name).map_err(fail)?;
+            pauses.remove(name).map_err(unkept)?;
         }
         if let Some(error) = set.unreadable.into_iter().next() {
             return Err(Failure::internal(anyhow::Error::new(error))
@@ -62,7 +61,7 @@ pub(crate) fn resume(context: &Context, args: &cli::controller::Resume) -> Resul
     }
     let scope = scope(&roster, args.scope.as_deref())?;
     let named = Scope(&roster, &scope);
-    if pauses.remove(&PauseName::of(&scope)).map_err(fail)? {
+    if pauses.remove(&PauseName::of(&scope)).map_err(unkept)? {
         return Ok(Answer::fine(format!("{named} is no longer paused.\n")));
     }
     let others: Vec<String> =
@@ -73,6 +72,11 @@ pub(crate) fn resume(context: &Context, args: &cli::controller::Resume) -> Resul
         format!("paused: {}", others.join(", "))
     };
     Err(Failure::usage(anyhow!("{named} was not paused; {known}")))
+}
+
+/// Most often the command was run as another user than the controller.
+fn unkept(error: PauseError) -> Failure {
+    Failure::cannot_tell(error).next("run this as the controller's user, with the controller's --state")
 }
 
 /// The roster of the pause; a pause belongs to one roster.

@@ -130,6 +130,8 @@ struct Rule {
     known: bool,
     /// There was a Lease when it was last read: a controller was allowed to write it.
     exists: bool,
+    /// Another controller held it while this process ran.
+    met: bool,
 }
 
 /// The Lease of another controller, as it was last read.
@@ -151,7 +153,7 @@ enum Next {
 
 impl Rule {
     const fn new(identity: Identity) -> Self {
-        Self { identity, seen: None, known: false, exists: false }
+        Self { identity, seen: None, known: false, exists: false, met: false }
     }
 
     fn judge(&mut self, claim: Option<&Claim>, now: Moment) -> Next {
@@ -162,6 +164,7 @@ impl Rule {
         if self.identity.is_ours(holder) || self.seen.as_ref().is_some_and(same) {
             return self.if_left(now);
         }
+        self.met = true;
         let (holder, version) = (Arc::<str>::from(holder), Some(claim.version.clone()));
         self.seen = Some(Seen { holder: Arc::clone(&holder), version, since: now });
         Next::Leave(holder)
@@ -198,6 +201,7 @@ impl Rule {
             claim.let_go_by.as_deref().filter(|holder| !self.identity.is_ours(holder)).map(Arc::from);
         match (self.seen.take(), others) {
             (Some(Seen { holder, version: Some(_), .. }), _) | (None, Some(holder)) => {
+                self.met = true;
                 self.seen = Some(Seen { holder: Arc::clone(&holder), version: None, since: now });
                 Next::Leave(holder)
             }
@@ -210,10 +214,12 @@ impl Rule {
         match (error, before) {
             (ClaimError::Denied(why), _) if !self.known => LeaseState::Relied(Arc::from(why)),
             // The account may read Leases and not write them, so no controller of this account has a Lease. Where there is one,
-            // the right was taken away, or another account has it.
-            (ClaimError::Denied(why), LeaseState::Asking | LeaseState::Relied(_)) if !self.exists => {
-                LeaseState::Relied(Arc::from(why))
-            }
+            // the right was taken away, or another account has it. Once a person deleted that one it is as before, unless
+            // another controller is known: two that lost the right both saw the Lease go, and both would act.
+            (
+                ClaimError::Denied(why),
+                LeaseState::Asking | LeaseState::Relied(_) | LeaseState::Unproved(_),
+            ) if !self.exists && !self.met => LeaseState::Relied(Arc::from(why)),
             (_, LeaseState::Alone(at)) if now.at_most_since(*at) < PROVES => before.clone(),
             (_, LeaseState::Other(_)) => before.clone(),
             (error, _) => LeaseState::Unproved(Arc::from(error.to_string())),
@@ -369,7 +375,7 @@ impl Watcher {
                 {
                     // Two controllers that waited for the same holder would both act from now on.
                     let why = format!(
-                        "{why}. Its holder has not renewed it for {LEFT_AFTER}: give the right to update it, or delete the Lease"
+                        "{why}. Its holder has not renewed it for {LEFT_AFTER}: give the right to update it; or, where no other controller of this roster runs, delete the Lease and restart this one"
                     );
                     return Ok(LeaseState::Unproved(why.into()));
                 }

@@ -10,7 +10,7 @@ use reveille_core::event::{AgentFact, Event as EngineEvent};
 use reveille_core::model::time::{Span, Time};
 use reveille_kube::ClusterConfig;
 use reveille_node::link::{Enrolment, Link, Session};
-use reveille_node::pin::Pins;
+use reveille_node::pins::Pins;
 use reveille_node::target::Endpoint;
 use reveille_registrar::registry::MachineId;
 use reveille_registrar::registry::plans::sha256;

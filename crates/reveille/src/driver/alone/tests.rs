@@ -356,7 +356,8 @@ async fn rights_that_were_taken_away_do_not_let_two_act() {
 }
 
 /// An account that may read Leases and not write them finds the Lease of another account's controller, which ended without
-/// letting it go. For ever it said that the other one acts, and mended nothing. Whether it is alone it cannot prove.
+/// letting it go. For ever it said that the other one acts, and mended nothing. Whether it is alone it cannot prove, until a
+/// person deletes that Lease and restarts it.
 #[tokio::test]
 async fn left_lease_that_may_not_be_written_is_no_other_controller() {
     let bench = bench().await;
@@ -374,6 +375,31 @@ async fn left_lease_that_may_not_be_written_is_no_other_controller() {
         assert_eq!(presence.forbids(&repair()), None);
         assert!(presence.forbids(&deletion()).is_some());
     }
+    bench.api.leases.lock().unwrap().clear();
+    second.round().await;
+    assert!(presence.forbids(&deletion()).is_some(), "the one that held it may run yet");
+    let mut again = watcher(&bench, "b");
+    again.round().await;
+    assert_eq!(again.presence().forbids(&deletion()), None, "a person deleted it, and restarted this one");
+}
+
+/// Two controllers of one account, which loses the right to write Leases. A person deletes the Lease: both see it go.
+#[tokio::test]
+async fn lease_that_goes_after_the_right_to_write_lets_one_act() {
+    let bench = bench().await;
+    let (mut first, mut second) = (watcher(&bench, "a"), watcher(&bench, "b"));
+    first.round().await;
+    second.round().await;
+    bench.api.forbids_writes.store(true, Ordering::SeqCst);
+    second.round().await;
+    second.rule.seen.as_mut().unwrap().since.mono -= Duration::from_secs(301);
+    first.round().await;
+    second.round().await;
+    bench.api.leases.lock().unwrap().clear();
+    first.round().await;
+    second.round().await;
+    let acting = [&first, &second].map(|it| it.presence().forbids(&deletion()).is_none());
+    assert_eq!(acting, [true, false]);
 }
 
 /// Two controllers of one account, which loses the right to write Leases. The one that waited acts after five minutes; the one

@@ -1,10 +1,29 @@
 //! Tries every example of the catalogue: what a sign must see, and what it must not.
 
-use super::{Catalogue, Complaint, Signal};
+use crate::catalogue::{BUILT_IN, Catalogue, Complaint, Signal, resolve};
 use crate::lines::comparable;
 use crate::scan::{Reader, Scanner};
 
 impl Catalogue {
+    /// What comes with the program, with a site's own files (name and text) laid over it. Examples of the site's files are tried.
+    pub fn with_files(files: &[(String, String)]) -> Result<Self, Vec<Complaint>> {
+        let own = files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        let all: Vec<(&str, &str)> = BUILT_IN.iter().copied().chain(own).collect();
+        let catalogue = resolve(&all)?;
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        let failed = catalogue.examples(|file| names.contains(&file));
+        if failed.is_empty() { Ok(catalogue) } else { Err(failed) }
+    }
+
+    /// These files alone, with their examples tried. Public for tests of what is read: ours are a hundred files, which take
+    /// longer to read than a thousand tries of one.
+    #[doc(hidden)]
+    pub fn of_files(files: &[(&str, &str)]) -> Result<Self, Vec<Complaint>> {
+        let catalogue = resolve(files)?;
+        let failed = catalogue.examples(|_| true);
+        if failed.is_empty() { Ok(catalogue) } else { Err(failed) }
+    }
+
     /// Complaints about the examples of those files that `wanted` takes; empty when every sign does what it says.
     pub fn examples(&self, wanted: impl Fn(&str) -> bool) -> Vec<Complaint> {
         let mut complaints = Vec::new();

@@ -127,6 +127,8 @@ crate::safeguards! {
     Contested = "contested",
     /// a machine whose identity a node carries that is not linked to it is left alone
     SharedIdentity = "shared-identity",
+    /// while the machine that joined as a Node is there, what its kubelet writes there gives no other machine a past
+    OwnHome = "own-home",
     /// a dark zone is left alone
     ZoneDark = "zone-dark",
     /// a fleet of which most is dark, or does not answer yet, is left alone

@@ -16,6 +16,7 @@
 
 pub mod catalogue;
 pub mod chaos;
+pub mod compare;
 pub mod drive;
 pub mod hunt;
 pub mod ledger;

@@ -140,7 +140,7 @@ pub fn pairs_needed(roster: &Roster, cluster: &ClusterView, seen: &Seen) -> Opti
     if !roster.network.address_pairs {
         return None;
     }
-    let node = seen.nodes.first().and_then(|name| cluster.nodes.get(name))?;
+    let node = seen.only_node().and_then(|name| cluster.nodes.get(name))?;
     let ranges = cluster.own_pod_ranges(&node.node, &roster.network);
     pairs::missing_pairs(&seen.ports, &node.node.addresses, &ranges)
 }

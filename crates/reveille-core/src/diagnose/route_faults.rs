@@ -217,7 +217,7 @@ pub fn routes_needed(
     seen: &Seen,
 ) -> Vec<Route> {
     let Some(held) = cloud.routers.get(router) else { return Vec::new() };
-    let Some(node) = seen.nodes.first().and_then(|name| cluster.nodes.get(name)) else { return Vec::new() };
+    let Some(node) = seen.only_node().and_then(|name| cluster.nodes.get(name)) else { return Vec::new() };
     let on_ports: Vec<IpAddr> = seen.ports.iter().flat_map(|port| port.addresses.iter().copied()).collect();
     let mut needed = Vec::new();
     for range in &cluster.own_pod_ranges(&node.node, &roster.network) {

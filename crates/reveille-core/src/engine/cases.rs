@@ -80,6 +80,7 @@ impl State {
         let opened = Incident::opened(id, key.clone(), pool.clone(), label.clone(), at);
         let mut incident = Incident { repair_step, tries, not_before, kept_until, ..opened };
         let (away_since, served_since) = self.away_since(&key, at);
+        let away_since = self.silent_since(&key).map_or(away_since, |since| since.min(away_since));
         let earlier = Some(away_since).filter(|since| *since < at);
         self.outbox.record(Record::Opened {
             at,

@@ -71,6 +71,7 @@ impl State {
         self.out_of_sight.over(jump);
         self.traces.over(jump);
         self.routes.over(jump);
+        self.homes.wait_from(self.now);
     }
 
     /// The process slept, or its clock was set ahead.

@@ -40,7 +40,14 @@ impl State {
         let context = self.context();
         let was_unhealthy = || self.counts.place(key).is_some_and(|place| place.rank == Rank::Unhealthy);
         let is_denied_lately = || !self.is_taken_away(seen) && !self.is_long_gone(key);
-        let serves = || context.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
+        // The kubelet of another one that shows its address leaves it without a link, and its Node Ready. Two of ten froze a
+        // pool.
+        let joined_as =
+            || seen.joined.as_ref().filter(|name| !self.cluster.is_anothers(name, &seen.instance.id));
+        let serves = || {
+            let serves_as = context.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
+            serves_as || joined_as().is_some_and(|name| self.cluster.answers(name))
+        };
         let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
         let rank = match machine_state {
             MachineState::Answers => Rank::Present,

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::id::{CloudName, InstanceId};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
-use crate::model::time::{ServiceTime, Span, Time};
+use crate::model::time::{Span, Time};
 use crate::observe::cloud::SERVED_WITHIN;
 use crate::plan::context::Case;
 use crate::plan::others::OTHERS_BLOCK_MAX;
@@ -114,11 +114,11 @@ impl State {
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         let since = view.listed_begun.zip(unwatched).map(|(begun, unwatched)| begun.earlier_by(unwatched));
         let too_young_to_serve = view.listed_begun.map(|begun| begun.earlier_by(SERVED_WITHIN));
-        for (id, seen) in &mut view.instances {
+        let made: Vec<_> = view.instances.values().map(|seen| view.made_at(&seen.instance)).collect();
+        for ((id, seen), created) in view.instances.iter_mut().zip(made) {
             seen.was_ready |= served.contains(id);
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
-            let created = seen.instance.created.as_deref().and_then(ServiceTime::parse);
             if seen.made_meanwhile && created.zip(since).is_some_and(|(created, since)| created > since) {
                 let is_young =
                     created.zip(too_young_to_serve).is_some_and(|(created, young)| created > young);

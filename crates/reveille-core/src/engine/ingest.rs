@@ -108,6 +108,9 @@ impl State {
         change.disowned.iter().for_each(|former| self.let_go_of_nodes(former));
         let key_of = |former: &Seen| MachineKey::Instance(name.clone(), former.instance.id.clone());
         self.disown(change.disowned.iter().map(|former| (key_of(former), Remembered::of(former))).collect());
+        for former in &change.disowned {
+            former.joined.iter().for_each(|node| self.note_heir(node));
+        }
         for id in change.leaving {
             self.note_foreign(&MachineKey::Instance(name.clone(), id));
         }
@@ -230,6 +233,7 @@ impl State {
             ClusterFact::Alive => {
                 self.cluster.is_alive(now);
                 self.note_watch_current();
+                self.review_unproved();
             }
             ClusterFact::Failed(error) => self.cluster.source.failed(now, error),
         }

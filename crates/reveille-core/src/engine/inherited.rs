@@ -5,6 +5,7 @@ use crate::effect::Call;
 use crate::model::attempt::Attempt;
 use crate::model::id::IntentId;
 use crate::model::incident::{FaultKind, Incident, IncidentKey, Subject};
+use crate::model::node::Ready;
 use crate::model::time::Time;
 use crate::observe::source::Trust;
 use crate::plan::budget::{Operation, Phase};
@@ -31,6 +32,14 @@ impl State {
         let back = back.into_iter().chain(forgot).map(|closed| closed.at).max();
         let served = sighted.map(|since| back.map_or(since, |back| since.max(back)));
         first.filter(|_| key.kind.is_absence()).unwrap_or((at, served))
+    }
+
+    /// Since when the Node of an absent machine is not Ready. Its incident opens later where its cloud told nothing then, and was
+    /// taken to have served meanwhile with a fault of its network (seed 8581731).
+    pub(super) fn silent_since(&self, key: &IncidentKey) -> Option<Time> {
+        let (_, seen) = self.context().seen_of(&key.subject).filter(|_| key.kind.is_absence())?;
+        let (_, node) = self.context().node(seen)?;
+        (node.node.ready != Ready::True).then_some(node.ready_since)
     }
 
     /// Where a new incident begins on its escalation, with how many tries of that step, and from when on something may be done.

@@ -120,7 +120,7 @@ impl State {
         let context = self.context();
         let Some((_, seen)) = context.seen(key) else { return };
         let place = self.place(key, seen, &machine_state);
-        let asked = seen.nodes.iter().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
+        let asked = seen.own_nodes().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
         // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
         let passing = is_ours

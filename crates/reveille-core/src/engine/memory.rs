@@ -135,6 +135,9 @@ impl State {
             let key = MachineKey::Instance(cloud.clone(), id.clone());
             if let Some(memory) = self.out_of_sight.give_back(&key) {
                 seen.joined = seen.joined.take().or(memory.node);
+                if let Some(node) = &seen.joined {
+                    self.homes.note(node.clone(), key);
+                }
                 seen.left = seen.left.take().or(memory.left);
                 seen.of_pool = seen.of_pool.take().or(memory.pool);
                 seen.born_in_sight = memory.born.is_some();

@@ -65,6 +65,8 @@ impl State {
         if found.is_bare() || ours || self.context().seen(key).is_some() {
             return;
         }
+        // An incident of it that the process before could not close any more: it was asked for at each full list (seed 8331560).
+        self.dirty.insert(key.clone());
         let Some(memory) = self.out_of_sight.give_back(key) else { return };
         self.disown(vec![(key.clone(), memory)]);
         self.dirty.insert(key.clone());
@@ -124,7 +126,9 @@ impl State {
             return;
         }
         let memory = self.out_of_sight.give_back(key).unwrap_or_default();
+        let node = memory.node.clone();
         self.depart(key.clone(), memory);
+        node.iter().for_each(|node| self.note_heir(node));
         let at = self.now;
         self.outbox.record(Record::Forgotten { at, machines: vec![key.clone()] });
         self.note_gone_unseen(cloud, id);
@@ -158,7 +162,10 @@ impl State {
         let Some(view) = self.clouds.get_mut(cloud).filter(|view| !view.emptied) else { return };
         let known = view.instances.get(id).is_some_and(Seen::is_gone);
         if view.denied(self.now, denied_at, id, ended) && !known {
-            self.note_foreign(&MachineKey::Instance(cloud.clone(), id.clone()));
+            let machine = MachineKey::Instance(cloud.clone(), id.clone());
+            let joined = view.instances.get(id).and_then(|seen| seen.joined.clone());
+            joined.iter().for_each(|node| self.note_heir(node));
+            self.note_foreign(&machine);
         }
     }
 

@@ -28,6 +28,7 @@ mod clock;
 mod counts;
 mod fates;
 mod first_sight;
+mod homes;
 mod identity;
 mod incidents;
 mod ingest;
@@ -163,6 +164,7 @@ pub struct State {
     out_of_sight: OutOfSight,
     nodes_seen: unwatched::NodesSeen,
     taken_away: TakenAway,
+    homes: homes::Homes,
     unproved: returns::Unproved,
     now: Time,
     stepped: bool,
@@ -242,6 +244,7 @@ impl State {
             out_of_sight: OutOfSight::default(),
             nodes_seen: unwatched::NodesSeen::default(),
             taken_away: TakenAway::default(),
+            homes: homes::Homes::default(),
             unproved: returns::Unproved::new(),
             now: Time::default(),
             stepped: false,
@@ -291,6 +294,7 @@ impl State {
             self.review_pauses();
         }
         self.adopt_cluster();
+        self.review_heirs();
         self.ring_timers();
         self.review_doubted();
         self.tell_put_off();

@@ -64,6 +64,12 @@ impl OutOfSight {
         self.departed.iter().map(|(key, memory)| (key, memory))
     }
 
+    /// What is known of one that no list shows, and that may be there: it lost its marks, or was not listed since our start.
+    pub(super) fn there(&self, key: &MachineKey) -> Option<&Remembered> {
+        let departed = || self.departed().find(|(known, memory)| *known == key && memory.disowned);
+        self.unseen.get(key).or_else(|| departed().map(|(_, memory)| memory))
+    }
+
     /// Since when it is open what became of machines, as far as the ledger knows.
     pub(super) const fn open_fates(&self) -> &BTreeMap<MachineKey, Time> {
         &self.open_fates

@@ -67,22 +67,44 @@ impl State {
     /// the machine has the time of a boot then.
     pub(super) fn note_signs(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
+        let its = self.nodes_with_signs(key);
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             return;
         };
         if seen.is_stray() {
             return;
         }
-        let own = seen.joined.as_ref().filter(|name| !self.cluster.is_anothers(name, id));
         let apart = is_apart(seen);
-        let mut signs = Signs { locked: seen.instance.locked, apart, ..seen.signs.clone() };
-        if let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) {
-            signs = signs.on(&node.node);
-        }
+        let signs = Signs { locked: seen.instance.locked, apart, ..seen.signs.clone() };
+        let on_nodes = its.iter().map(|node| signs.clone().on(node));
+        let on_nodes = on_nodes.reduce(|signs, others| signs.with_holds_of(&others));
+        // What stood on the one that it joined as, and that is gone, no other one takes back.
+        let is_there = seen.joined.as_ref().is_none_or(|name| self.cluster.nodes.contains_key(name));
+        let is_kept = !is_there && stands(Safeguard::OwnHome);
+        let on_nodes = on_nodes.map(|on| if is_kept { on.with_holds_of(&seen.signs) } else { on });
+        let signs = on_nodes.unwrap_or(signs);
         if seen.signs != signs {
             let before = std::mem::replace(&mut seen.signs, signs.clone());
             self.tell_signs(key, &before, signs);
         }
+    }
+
+    /// The Nodes on which people write what they want of this machine: the one that it joined as, and all that it ever joined
+    /// as and that lead to it. Another kubelet that showed the machine for long took its drain back with a Node of its own.
+    fn nodes_with_signs(&self, key: &MachineKey) -> Vec<Arc<Node>> {
+        let (Some((_, seen)), MachineKey::Instance(_, id)) = (self.context().seen(key), key) else {
+            return Vec::new();
+        };
+        let leads_here = |name: &NodeName| {
+            let link = self.cluster.nodes.get(name).and_then(|node| node.link.as_ref());
+            link.is_some_and(|link| link.machine() == *key)
+        };
+        let own = |name: &&NodeName| leads_here(name) || !self.cluster.is_anothers(name, id);
+        let earlier = |name: &&NodeName| {
+            seen.joined.as_ref() != Some(*name) && self.homes.is_home(name, |home| home == key)
+        };
+        let names = seen.joined.iter().filter(own).chain(seen.nodes.iter().filter(earlier));
+        names.filter_map(|name| Some(self.cluster.nodes.get(name)?.node.clone())).collect()
     }
 
     /// The same for machines of these Nodes that are out of sight: an operator took their marks off, or their cloud was not read
@@ -123,10 +145,10 @@ impl State {
     /// that is its Node from now on.
     fn note_renamed_out_of_sight(&mut self, applied: &BTreeSet<&NodeName>) {
         let nodes = applied.iter().filter_map(|name| self.cluster.nodes.get(*name));
-        let named: BTreeMap<&InstanceId, &NodeName> = nodes
+        let named: BTreeMap<&InstanceId, (&NodeName, bool)> = nodes
             .filter(|seen| seen.node.ready == Ready::True)
             .filter_map(|seen| match &seen.node.provider {
-                Provider::Instance(id) => Some((id, &seen.node.name)),
+                Provider::Instance(id) => Some((id, (&seen.node.name, seen.appeared))),
                 _ => None,
             })
             .collect();
@@ -136,10 +158,18 @@ impl State {
         let mut machines = Vec::new();
         for (machine, memory) in self.out_of_sight.all_mut() {
             let MachineKey::Instance(_, id) = machine else { continue };
-            let Some(node) = named.get(id) else { continue };
-            // Any client may make a Node that names this machine: that ends no hold.
-            let is_free = memory.left.is_none() && !memory.lost_together;
-            if is_free && memory.node.as_ref().is_some_and(|known| known != *node) {
+            let Some((node, appeared)) = named.get(id) else { continue };
+            // Any client may make a Node that names this machine: that ends no hold, and one that may have been there beside its
+            // own takes nothing back that a person wrote on that.
+            let is_signed = memory.signs.paused || memory.signs.removal.is_some();
+            let is_free = memory.left.is_none() && !memory.lost_together && (*appeared || !is_signed);
+            let is_there = memory.node.as_ref().is_some_and(|known| self.cluster.nodes.contains_key(known));
+            let is_anothers = || self.homes.is_home(node, |home| home != machine);
+            if is_free
+                && !is_there
+                && !is_anothers()
+                && memory.node.as_ref().is_some_and(|known| known != *node)
+            {
                 memory.node = Some((*node).clone());
                 let (machine, node, pool) = (machine.clone(), (*node).clone(), memory.pool.clone());
                 machines.push(Joined { machine, node, pool });
@@ -197,7 +227,7 @@ impl State {
         if seen.left.is_some() {
             return false;
         }
-        let node = seen.joined.clone().or_else(|| self.drained_unseen(seen));
+        let node = seen.joined.clone().or_else(|| self.drained_unseen(cloud, seen));
         // Of most that are absent the Node is there, and the words of events need not be looked through.
         let goes_on = match &node {
             Some(node) => !self.cluster.nodes.contains_key(node) || self.was_taken_over_unwatched(key, node),
@@ -247,16 +277,19 @@ impl State {
     /// A machine that may have joined while it or the nodes were not seen, and by which name, where such a Node is known to have
     /// been taken away. Of one whose whole life was seen, a word about its name is about a namesake, but for what a kubelet said
     /// since then, where no Node of that name was ever shown: an API server shows an old state for hours (seed 7204868).
-    fn drained_unseen(&self, seen: &Seen) -> Option<NodeName> {
+    fn drained_unseen(&self, cloud: &CloudName, seen: &Seen) -> Option<NodeName> {
         if !seen.nodes.is_empty() || !stands(Safeguard::DrainsUnseen) {
             return None;
         }
         let was_watched = seen.was_watched_from_birth();
         let is_unwatched = !was_watched || self.was_unwatched_since(seen.known_since);
-        // Over a VPN and on bare metal nothing that a Node shows may lead to its machine but the name.
-        let since = (!is_unwatched).then_some(seen.known_since);
+        // Over a VPN and on bare metal nothing that a Node shows may lead to its machine but the name, and a Node may register
+        // before its machine is listed for the first time.
+        let may_be_its = |came_at: Time| {
+            is_unwatched || came_at > seen.known_since || self.was_made_by(cloud, seen, came_at)
+        };
         let mut names = seen.instance.node_names();
-        if let Some(taken) = names.find_map(|name| self.taken_away.called(name, since)) {
+        if let Some(taken) = names.find_map(|name| self.taken_away.called(name, may_be_its)) {
             return Some(taken.clone());
         }
         let is_its = |name: &NodeName, heard_at: Time, event: &NodeEvent| {
@@ -273,6 +306,13 @@ impl State {
         told.next().map(|(name, _)| name.clone())
     }
 
+    /// Its cloud had made it by then, by its own clock.
+    fn was_made_by(&self, cloud: &CloudName, seen: &Seen, at: Time) -> bool {
+        let view = self.clouds.get(cloud);
+        let made = view.and_then(|view| view.made_at(&seen.instance).zip(view.clock_at(at)));
+        made.is_some_and(|(made, then)| then > made)
+    }
+
     /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has
     /// that machine in hand, and events that name another one who deleted it can be written by every kubelet.
     pub(super) fn removal_of(&self, gone: &NodeSeen) -> Option<Removal> {
@@ -281,19 +321,26 @@ impl State {
         counts.then_some(removal)
     }
 
+    /// A Node that names no instance went by a sign: the machine of that name was taken away.
+    pub(super) fn note_taken_away(&mut self, gone: &NodeSeen) {
+        if let (Some(removal), Provider::Unset | Provider::Unread(_)) =
+            (self.removal_of(gone), &gone.node.provider)
+        {
+            let served = gone.node.ready == Ready::True || gone.ready_since > gone.first_seen;
+            self.taken_away.note(gone.node.name.clone(), removal.sign(), gone.first_seen, served);
+        }
+    }
+
     /// A node went before its instance was ever listed as ours. Where a cloud's parts take a while to agree, it may be there all
     /// the same, and has joined then, when it comes into sight. Where the Node went with a sign of intent, it is not expected
     /// back, whatever cloud it is of: its listing failed for two hours, or a person puts the pool's tags on a server that they
     /// have tried and drained. Which cloud that is the Node does not say, and an id is in one alone. A Node that names no
     /// instance is remembered by its name (seed 7100423).
     pub(super) fn remember_early(&mut self, gone: &NodeSeen) {
-        let Provider::Instance(id) = &gone.node.provider else {
-            if let Some(removal) = self.removal_of(gone) {
-                self.taken_away.note(gone.node.name.clone(), removal.sign(), gone.first_seen);
-            }
-            return;
-        };
+        let Provider::Instance(id) = &gone.node.provider else { return self.note_taken_away(gone) };
         let (at, lived) = (self.now, self.now.since(gone.first_seen));
+        // A client that makes Nodes with made-up ids and deletes them cordoned filled the ledger with three records for each.
+        let is_told = lived >= SERVED_WITHIN || self.taken_away.may_tell(at);
         let left = self.removal_of(gone).map(|removal| Left { at, sign: removal.sign() });
         // Each cloud that may hold its instance, and whether that may be too young for all parts of the cloud to know it.
         let clouds: Vec<(CloudName, bool)> = self
@@ -313,16 +360,15 @@ impl State {
             let memory = known.unwrap_or_else(|| Remembered { born, ..Remembered::default() });
             // The next process may be the one that lists it: without these it would take it for one that never joined.
             let joined = Joined { machine: machine.clone(), node: node.clone(), pool: memory.pool.clone() };
-            self.outbox.record(Record::Joined { at, machines: vec![joined] });
-            if let Some(at) = memory.born {
-                self.outbox.record(Record::Born { at, machine: machine.clone() });
-            }
-            if let Some(Left { at, sign: why }) = left.clone() {
-                self.outbox.record(Record::Left { at, machine: machine.clone(), why });
-            }
+            let mut told = vec![Record::Joined { at, machines: vec![joined] }];
+            told.extend(memory.born.map(|at| Record::Born { at, machine: machine.clone() }));
+            let removal = left.clone().map(|Left { at, sign: why }| (at, why));
+            told.extend(removal.map(|(at, why)| Record::Left { at, machine: machine.clone(), why }));
+            let departed = || Record::Departed { at, machines: vec![machine.clone()], disowned: false };
+            told.extend(is_new.then(departed));
+            told.into_iter().filter(|_| is_told).for_each(|record| self.outbox.record(record));
             let memory = Remembered { node: Some(node), left: left.clone().map(Box::new), ..memory };
             if is_new {
-                self.outbox.record(Record::Departed { at, machines: vec![machine.clone()], disowned: false });
                 self.depart(machine, memory);
             } else {
                 *self.out_of_sight.entry(machine) = memory;

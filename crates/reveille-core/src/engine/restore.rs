@@ -348,6 +348,7 @@ impl Replay {
         }
         state.pauses.forget_old(how.now, state.longest_boot());
         state.await_remembered_nodes();
+        state.inherit_homes();
         state.begin_unseen(how.last_alive);
         state.resume_operations();
         if how.last_alive.is_none_or(|last| how.now < last || State::was_long_gap(last, how.now)) {

@@ -14,9 +14,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::id::NodeName;
-use crate::model::incident::MachineKey;
 use crate::model::lease::{Renewal, Shown};
-use crate::observe::cluster::NodeSeen;
 
 use super::State;
 
@@ -58,25 +56,14 @@ impl State {
         let machine = node.link.as_ref()?.machine();
         let (_, seen) = self.context().seen(&machine)?;
         let is_away = seen.left.is_some() || self.cluster.lost_together.contains(&machine);
-        let is_renewed = || self.unproved.get(name).is_some_and(|lease| lease.renewals >= RENEWALS);
-        is_away.then(|| is_renewed() && !self.was_anothers(name, node, &machine))
-    }
-
-    /// Another machine, which is there, joined as this Node. Its kubelet may write this machine's UUID or addresses on it for
-    /// half a minute, and its lease proves that it lives itself: a machine that a person had drained was rebooted and deleted.
-    fn was_anothers(&self, name: &NodeName, node: &NodeSeen, machine: &MachineKey) -> bool {
-        let context = self.context();
-        let is_its = |key: &MachineKey| {
-            let other = context.seen(key).filter(|_| key != machine).map(|(_, other)| other);
-            other.is_some_and(|it| {
-                it.joined.as_ref() == Some(name) && it.left.is_none() && !it.instance.state.is_leaving()
-            })
+        // Without leases, the controller manager calls a Node silent whose kubelet writes nothing, within a minute.
+        let is_renewed = || {
+            let is_told = self.unproved.get(name).is_some_and(|lease| lease.renewals >= RENEWALS);
+            is_told || !self.cluster.has_leases() && self.has_stood(node, node.first_seen)
         };
-        let mut named = self.clouds.iter().flat_map(|(cloud, view)| {
-            let all = view.named(name.as_str()).iter();
-            all.map(|id| MachineKey::Instance(cloud.clone(), id.clone()))
-        });
-        node.first_link.as_ref().is_some_and(is_its) || named.any(|key| is_its(&key))
+        // The kubelet of another machine may write this one's UUID or addresses on its own Node for half a minute, and its lease
+        // proves that it lives itself: a machine that a person had drained was rebooted and deleted.
+        is_away.then(|| is_renewed() && self.is_own_word(node, &machine))
     }
 
     /// Leases were listed: which of these Nodes renew theirs.

@@ -46,11 +46,15 @@ struct Rollout {
     /// What the ledger knows of it, once the pool was rolled. Each of these is there still.
     told: Editions,
     changed_at: Option<Time>,
-    /// Since when it changes again and again, each time before it had been quiet, by a clock that stands still in gaps: each of
-    /// them makes the last change later.
+    /// When that was by the clock, which goes on in gaps: the next change after a quiet time is another rollout, also where a
+    /// part of that time was not seen (seed 8382533).
+    seen_at: Option<Time>,
+    /// Since when it changes again and again, each time before it had been quiet, by a clock that stands still in gaps.
     since: Option<Time>,
     /// Nothing tells whether the last change was one: it does not begin the hour of those that follow.
     is_guess: bool,
+    /// Until when a gap lengthens the wait: nothing changed by that, and it makes no two rollouts one (seed 7972908).
+    lengthened: Option<Time>,
 }
 
 /// How it shows that a pool was rolled.
@@ -182,13 +186,15 @@ impl Rollouts {
         let known = self.of.remove(&pool).unwrap_or_default();
         let changed_at = change.map(|_| now).or(known.changed_at);
         let is_new = changed_at == Some(now);
-        let is_next = || !known.is_guess && known.changed_at.is_some_and(|at| now < at + quiet);
+        let seen_at = change.map(|_| now).or(known.seen_at);
+        let is_next = || !known.is_guess && known.seen_at.is_some_and(|at| now < at + quiet);
         let goes_on = !is_new || is_next();
         let is_guess = change.map_or(known.is_guess, |change| change == Change::Guessed);
         let since = known.since.filter(|_| goes_on).or(changed_at);
         let told = if is_new { is.told() } else { known.told.those_in(&is) };
         let is_told = !is_new && told == known.told;
-        let rollout = Rollout { is, told, changed_at, since, is_guess };
+        let lengthened = known.lengthened.filter(|_| goes_on);
+        let rollout = Rollout { is, told, changed_at, seen_at, since, is_guess, lengthened };
         let until = rollout.until(quiet);
         match until {
             Some(until) => self.rolling.insert(pool.clone(), until),
@@ -209,7 +215,9 @@ impl Rollouts {
         (told, is_guess): (Editions, bool),
     ) {
         self.rolling.insert(pool.clone(), until);
-        let rollout = Rollout { is: told.clone(), told, changed_at: Some(at), since: Some(since), is_guess };
+        let is = told.clone();
+        let (changed_at, since, lengthened) = (Some(at), Some(since), Some(until));
+        let rollout = Rollout { is, told, changed_at, seen_at: Some(at), since, is_guess, lengthened };
         self.of.insert(pool, rollout);
     }
 
@@ -235,23 +243,24 @@ impl Rollouts {
         let Self { of, rolling, upgraded, as_of: _ } = self;
         jump.stands(upgraded.values_mut());
         for (pool, until) in rolling {
-            let Some(Rollout { changed_at, since, .. }) = of.get_mut(pool) else { continue };
+            let Some(Rollout { changed_at, since, lengthened, .. }) = of.get_mut(pool) else { continue };
             match jump {
                 Jump::Gap { before, now } if before < *until => {
-                    jump.counts(&mut *since);
+                    jump.counts(since.iter_mut().chain(&mut *changed_at));
                     let longest = since.unwrap_or(now) + OTHERS_BLOCK_MAX;
                     // Never shorter than before the gap.
                     *until = (now + quiet).min(longest).max(jump.along(*until));
-                    // Where the hour cuts it short, the last change is later than that.
-                    *changed_at = Some(*until - quiet).max(changed_at.map(|at| jump.along(at)));
+                    *lengthened = Some(*until);
                 }
                 Jump::Gap { .. } => {}
                 Jump::Back { .. } => jump.stands([until]),
             }
         }
         if matches!(jump, Jump::Back { .. }) {
-            for Rollout { changed_at, since, is: _, told: _, is_guess: _ } in of.values_mut() {
-                jump.stands(changed_at.iter_mut().chain(since));
+            for Rollout { changed_at, seen_at, since, lengthened, is: _, told: _, is_guess: _ } in
+                of.values_mut()
+            {
+                jump.stands(changed_at.iter_mut().chain(seen_at).chain(since).chain(lengthened));
             }
         }
     }
@@ -259,8 +268,12 @@ impl Rollouts {
     /// The clock went back. A rollout that was noted hours ahead held its pool until then.
     pub(super) fn go_back_to(&mut self, now: Time, quiet: Span) {
         self.rolling.values_mut().for_each(|until| *until = (*until).min(now + quiet));
-        let changed = self.of.values_mut().flat_map(|it| it.changed_at.iter_mut().chain(&mut it.since));
-        changed.for_each(|at| *at = (*at).min(now));
+        for Rollout { changed_at, seen_at, since, lengthened, is: _, told: _, is_guess: _ } in
+            self.of.values_mut()
+        {
+            changed_at.iter_mut().chain(seen_at).chain(since).for_each(|at| *at = (*at).min(now));
+            lengthened.iter_mut().for_each(|until| *until = (*until).min(now + quiet));
+        }
     }
 }
 
@@ -269,7 +282,8 @@ impl Rollout {
     /// made and deleted each 25 minutes held its pool for ever.
     fn until(&self, quiet: Span) -> Option<Time> {
         let (changed_at, since) = self.changed_at.zip(self.since)?;
-        Some((changed_at + quiet).min(since + OTHERS_BLOCK_MAX.max(quiet)))
+        let until = (changed_at + quiet).min(since + OTHERS_BLOCK_MAX.max(quiet));
+        Some(self.lengthened.map_or(until, |lengthened| lengthened.max(until)))
     }
 
     /// The pool was rolled: kept for the next process.
@@ -412,6 +426,30 @@ mod tests {
         next.over(Jump::Gap { before: at(56), now: at(60) }, QUIET);
         assert_eq!(take(&mut next, 60, &["a"]).0, Some(69), "the gap does not count");
         assert_eq!(take(&mut next, 80, &["a", "b"]).0, Some(69));
+    }
+
+    /// A process died for 26 minutes ten seconds before the pool was quiet, and waited as long again. The next rollout, an hour
+    /// after the first one, is another one (seed 7972908).
+    #[test]
+    fn rollout_after_a_wait_that_a_gap_lengthened_is_another() {
+        let mut rollouts = Rollouts::default();
+        take(&mut rollouts, 0, &["a"]);
+        take(&mut rollouts, 5, &["a", "b"]);
+        rollouts.over(Jump::Gap { before: at(34), now: at(60) }, QUIET);
+        assert_eq!(take(&mut rollouts, 61, &["a", "b"]).0, Some(90));
+        assert_eq!(take(&mut rollouts, 68, &["b", "c"]).0, Some(98), "not 91, an hour after the first");
+    }
+
+    /// A process died for 26 minutes amid the quiet after a rollout. The next one, 51 minutes after it, is another one, and so is
+    /// the hour of those that follow.
+    #[test]
+    fn quiet_that_is_not_seen_ends_a_rollout() {
+        let mut rollouts = Rollouts::default();
+        take(&mut rollouts, 0, &["a"]);
+        take(&mut rollouts, 5, &["a", "b"]);
+        rollouts.over(Jump::Gap { before: at(27), now: at(53) }, QUIET);
+        assert_eq!(take(&mut rollouts, 56, &["b", "c"]).0, Some(86));
+        assert_eq!(take(&mut rollouts, 66, &["c", "d"]).0, Some(96), "not 91, an hour after the first");
     }
 
     #[test]

@@ -13,10 +13,10 @@ use std::collections::BTreeSet;
 
 use crate::diagnose::absence::vanished;
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
-use crate::model::incident::MachineKey;
+use crate::model::incident::{MachineKey, Subject};
 use crate::model::instance::InstanceState;
-use crate::model::time::{ServiceTime, Span, Time};
-use crate::observe::cloud::Seen;
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
@@ -200,13 +200,13 @@ impl State {
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         let horizon = view.last_begun.map(|begun| begun.earlier_by(told_for));
         for id in touched {
+            let created = view.instances.get(id).and_then(|seen| view.made_at(&seen.instance));
             let Some(seen) = view.instances.get_mut(id).filter(|seen| seen.first_seen == now) else {
                 continue;
             };
             if seen.joined.is_some() || seen.left.is_some() || seen.was_watched_from_birth() {
                 continue;
             }
-            let created = seen.instance.created.as_deref().and_then(ServiceTime::parse);
             if created.zip(horizon).is_some_and(|(created, horizon)| created > horizon) {
                 continue;
             }
@@ -352,18 +352,34 @@ impl State {
         }
         // Until its cloud is listed, no machine is doubted that was joining before the gap. A cloud of which none was joining may
         // be down for days: each short restart was a long gap for the machines of the others.
-        let unseen = self.out_of_sight.unseen().iter();
-        let joining = unseen.filter_map(|(key, memory)| match key {
-            MachineKey::Instance(cloud, _) if memory.node.is_none() => self.clouds.get(cloud),
-            _ => None,
-        });
-        let joining: Vec<_> = joining.collect();
+        let is_listed_since = |view: &&CloudView, then| view.source.last_good().is_some_and(|at| at >= then);
         let listed_since =
-            |then: Time| joining.iter().all(|view| view.source.last_good().is_some_and(|at| at >= then));
+            |then: Time| self.clouds_with_joining().iter().all(|view| is_listed_since(view, then));
         let is_kept = || self.nodes_seen.names.is_empty() || was_listed && !self.owes_unwatched();
         if is_seen && self.nodes_seen.long_gap_ended.is_none_or(listed_since) && is_kept() {
             self.tell_unseen(None);
         }
+    }
+
+    /// Clouds with a machine that no list of this process has shown, and that had not joined. Of some of those the ledger knows
+    /// an incident alone.
+    fn clouds_with_joining(&self) -> Vec<&CloudView> {
+        let unseen = self.out_of_sight.unseen();
+        let without_node = unseen.iter().filter(|(_, memory)| memory.node.is_none()).map(|(key, _)| key);
+        let of_incidents = self.incidents.open().keys().filter_map(|key| match &key.subject {
+            Subject::Machine(machine) => Some(machine).filter(|machine| !unseen.contains_key(*machine)),
+            _ => None,
+        });
+        let joining = without_node.chain(of_incidents).filter_map(|machine| match machine {
+            MachineKey::Instance(cloud, id) => Some(cloud).filter(|_| self.is_out_of_view(cloud, id)),
+            MachineKey::Node(_) => None,
+        });
+        let clouds: BTreeSet<&CloudName> = joining.collect();
+        clouds.into_iter().filter_map(|cloud| self.clouds.get(cloud)).collect()
+    }
+
+    fn is_out_of_view(&self, cloud: &CloudName, id: &InstanceId) -> bool {
+        self.clouds.get(cloud).is_some_and(|view| !view.instances.contains_key(id))
     }
 
     /// A machine whose Node went unwatched is not in the ledger as one: its cloud is not listed yet, or it is stopped.

@@ -91,6 +91,8 @@ pub struct CloudView {
     /// The newest full list holds none of our machines, and is doubted for that. A credential that leads elsewhere denies every
     /// id as well, so that no denial counts until the list is back (seed 3202126).
     pub emptied: bool,
+    /// The newest answer may have been on its way while we slept.
+    reads_late: bool,
 }
 
 /// What a snapshot changed.
@@ -138,6 +140,7 @@ impl CloudView {
             unread: Unread::default(),
             doubted_missing: BTreeSet::new(),
             emptied: false,
+            reads_late: false,
         }
     }
 
@@ -155,6 +158,7 @@ impl CloudView {
     ) -> CloudChange {
         let mut change = CloudChange::default();
         self.fresh.outdate(begun);
+        self.reads_late = self.was_begun_before_a_sleep(now, snapshot.begun);
         self.last_begun = snapshot.begun.or(self.last_begun);
         let full = snapshot.scope == Scope::Full;
         let difference = if full {
@@ -239,6 +243,7 @@ impl CloudView {
             && let Some(seen) = self.instances.get_mut(&instance.id)
             && seen.may_have_served
             && seen.joined.is_none()
+            && !self.reads_late
         {
             seen.trust_life();
             change.touched.insert(instance.id.clone());
@@ -268,23 +273,9 @@ impl CloudView {
             if !differs {
                 return;
             }
-            let built = seen.instance.state == InstanceState::Building && seen.joined.is_none();
-            if instance.is_given_back_since(&seen.instance) && !built {
-                (seen.released_before, seen.released) = (seen.released, Some(now));
-                let before = seen.instance.state;
-                seen.released_by_boot = matches!(before, InstanceState::Rebooting | InstanceState::Stopped);
-            }
-            if seen.instance.is_at_rest() && !instance.is_at_rest() {
-                seen.rested_at = Some(self.listed_at);
-            }
-            if seen.instance.task != instance.task {
-                seen.task_since = now;
-            }
-            if seen.instance.state != instance.state {
-                seen.state_since = now;
-                if instance.state.is_leaving() && !seen.instance.state.is_leaving() {
-                    change.leaving.push(instance.id.clone());
-                }
+            seen.note_change(now, instance, self.listed_at);
+            if instance.state.is_leaving() && !seen.instance.state.is_leaving() {
+                change.leaving.push(instance.id.clone());
             }
             let reindex = !seen.instance.node_names().eq(instance.node_names())
                 || seen.instance.addresses != instance.addresses;
@@ -301,15 +292,23 @@ impl CloudView {
                 self.index(instance);
             }
         } else {
-            self.index(instance);
-            self.growth.note();
-            let mut seen = Seen::new(now, instance.clone(), claim);
-            seen.born_in_sight = self.is_newborn(instance);
-            seen.came_late = self.comes_late(now, instance);
-            self.instances.insert(instance.id.clone(), seen);
-            self.edition += 1;
+            self.note_newcomer(now, instance, claim);
         }
         change.touched.insert(instance.id.clone());
+    }
+
+    /// It comes into sight.
+    fn note_newcomer(&mut self, now: Time, instance: &Arc<Instance>, claim: Whose) {
+        self.index(instance);
+        self.growth.note();
+        let mut seen = Seen::new(now, instance.clone(), claim);
+        seen.born_in_sight = self.is_newborn(instance);
+        seen.came_late = self.comes_late(now, instance);
+        if self.reads_late {
+            seen.doubt_life();
+        }
+        self.instances.insert(instance.id.clone(), seen);
+        self.edition += 1;
     }
 
     /// One that comes into sight now was made since the last full listing: it is being built, also in the first listing, or its
@@ -324,17 +323,34 @@ impl CloudView {
         if !self.listed_once() || !stands(Safeguard::BornInSight) {
             return self.listed_once();
         }
-        let created = instance.created.as_deref().and_then(ServiceTime::parse);
+        let created = self.made_at(instance);
         let since = self.newest_begun.map(|begun| begun.earlier_by(self.settles_within));
         created.zip(since).is_some_and(|(created, since)| created > since)
     }
 
+    /// When its cloud made it, by its own clock. `None` also where that is minutes ahead of the last listing: the clock was ahead
+    /// then, and a machine that a person had made, tried and drained meanwhile looked newborn for hours (seed 8050334).
+    pub fn made_at(&self, instance: &Instance) -> Option<ServiceTime> {
+        let created = instance.created.as_deref().and_then(ServiceTime::parse)?;
+        let is_ahead = self.last_begun.is_some_and(|begun| created.since(begun) > SERVED_WITHIN.ms);
+        (!is_ahead).then_some(created)
+    }
+
+    /// We slept, and this answer may have been on its way all the time: what it shows as being built may have joined, served and
+    /// been drained since. The next answer tells.
+    fn was_begun_before_a_sleep(&self, now: Time, begun: Option<ServiceTime>) -> bool {
+        let slept = self.source.last_good().filter(|_| self.source.has_slept()).map(|at| now.since(at));
+        let went_on_ms = begun.zip(self.last_begun).map(|(begun, last)| begun.since(last));
+        slept.is_some_and(|slept| slept.ms - went_on_ms.unwrap_or_default() > SERVED_WITHIN.ms)
+    }
+
     /// It is minutes old when it comes into sight, by its cloud's clock, or may be: its cloud was not listed for as long.
     fn comes_late(&self, now: Time, instance: &Instance) -> bool {
-        let created = instance.created.as_deref().and_then(ServiceTime::parse);
+        let created = self.made_at(instance);
+        let is_ahead = created.is_none() && instance.created.is_some();
         let age_ms = self.last_begun.zip(created).map(|(begun, created)| begun.since(created));
         let unheard = self.source.last_good().is_some_and(|at| now.since(at) > SERVED_WITHIN);
-        let is_old = unheard || age_ms.is_some_and(|age_ms| age_ms > SERVED_WITHIN.ms);
+        let is_old = unheard || is_ahead || age_ms.is_some_and(|age_ms| age_ms > SERVED_WITHIN.ms);
         self.listed_once() && is_old && instance.state != InstanceState::Building
     }
 
@@ -495,6 +511,11 @@ impl CloudView {
     /// often called by the qualified name of their host, and instances by the first label of it, or the other way round.
     pub fn qualified<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a InstanceId> {
         host_name::others_of_host(&self.by_name, node).flat_map(|(_, held)| held.all())
+    }
+
+    /// The instances of each name that the host of this Node may have.
+    pub fn by_host_name<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a [InstanceId]> {
+        host_name::of_host(&self.by_name, node).map(|(_, held)| held.all())
     }
 
     /// One of these addresses is this instance's.

@@ -40,14 +40,16 @@ pub struct NodeSeen {
     pub node: Arc<Node>,
     /// The instance that it stands for, and how that was found.
     pub link: Option<Link>,
-    /// The machine that this object stood for first.
-    pub first_link: Option<MachineKey>,
     /// Since when Ready has had its present value.
     pub ready_since: Time,
     /// A doubted list lacks it.
     pub lost: bool,
     /// When it came into sight.
     pub first_seen: Time,
+    /// It came into sight after the first complete list: it registered in our sight, or an API server showed an old state.
+    pub appeared: bool,
+    /// When its kubelet last wrote another system UUID than before, in our sight: a Node goes on with its UUID through reboots.
+    pub changed_host: Option<Time>,
     /// The instance that it names is there, and carries none of the roster's marks.
     pub unmarked: bool,
     /// How often in a row its instance was found when it was asked for.
@@ -75,14 +77,15 @@ struct Marked {
 }
 
 impl NodeSeen {
-    fn new(now: Time, node: &Arc<Node>) -> Self {
+    fn new(now: Time, node: &Arc<Node>, appeared: bool) -> Self {
         Self {
             node: node.clone(),
             link: None,
-            first_link: None,
             ready_since: now,
             lost: false,
             first_seen: now,
+            appeared,
+            changed_host: None,
             unmarked: false,
             found: 0,
             denied_by: BTreeMap::new(),
@@ -97,6 +100,9 @@ impl NodeSeen {
     fn is_now(&mut self, now: Time, node: &Arc<Node>) {
         if self.node.ready != node.ready {
             self.ready_since = now;
+        }
+        if self.node.system_uuid != node.system_uuid {
+            self.changed_host = Some(now);
         }
         let since = |key: &Arc<str>| self.tainted_since(key).unwrap_or(now);
         self.marked = Marked::of(node, since, self.leaving_since().unwrap_or(now));
@@ -114,8 +120,9 @@ impl NodeSeen {
             marked,
             node: _,
             link: _,
-            first_link: _,
             lost: _,
+            appeared: _,
+            changed_host,
             unmarked: _,
             found: _,
             denied_by: _,
@@ -127,6 +134,7 @@ impl NodeSeen {
         jump.counts([first_seen]);
         // Their deadlines are counted from the first sight after a jump at the earliest (`JudgeContext::cluster_since`).
         jump.stands([ready_since]);
+        jump.stands(changed_host);
         if let Some(Marked { taints, leaving }) = marked.as_deref_mut() {
             jump.stands(taints);
             jump.stands(leaving);
@@ -176,6 +184,11 @@ pub struct Link {
 }
 
 impl Link {
+    /// No other Node may be linked so to the same machine, or the machine joined as it.
+    pub const fn is_sure(&self) -> bool {
+        self.by.is_strong() || matches!(self.by, LinkedBy::Home)
+    }
+
     /// The machine that the node stands for.
     pub fn machine(&self) -> MachineKey {
         MachineKey::Instance(self.cloud.clone(), self.instance.clone())
@@ -193,6 +206,8 @@ pub enum LinkedBy {
     UniqueName,
     /// An address that only one instance and one node have.
     UniqueAddress,
+    /// The machine joined as it and is there, whatever its kubelet writes now (`engine::homes`).
+    Home,
 }
 
 impl LinkedBy {
@@ -213,6 +228,8 @@ pub struct ClusterView {
     pub nodes: BTreeMap<NodeName, NodeSeen>,
     /// Nodes whose link is weak or absent: looked at again when an instance changes that may be theirs ([`super::join`]).
     pub weak: BTreeSet<NodeName>,
+    /// Those of them that stand for no machine.
+    unlinked: BTreeSet<NodeName>,
     /// Addresses that came to a Node, or left one: another Node that has one of them may lose its link by address, or get
     /// one.
     moved: BTreeSet<IpAddr>,
@@ -262,6 +279,7 @@ impl ClusterView {
             identity: Identity::default(),
             nodes: BTreeMap::new(),
             weak: BTreeSet::new(),
+            unlinked: BTreeSet::new(),
             moved: BTreeSet::new(),
             identities: Identities::default(),
             leases: LeaseBook::default(),
@@ -349,9 +367,10 @@ impl ClusterView {
             }
         }
         self.weak.insert(node.name.clone());
+        self.unlinked.insert(node.name.clone());
         // What was said before about a node of this name was said of another object, perhaps of another machine.
         self.events.succeeded(&node.name, &node.uid);
-        let fresh = NodeSeen::new(now, node);
+        let fresh = NodeSeen::new(now, node, self.synced_once);
         self.identities.add(node);
         self.note_moved(node);
         self.nodes_growth.note();
@@ -378,6 +397,7 @@ impl ClusterView {
             self.events.gone(self.source.last_good(), name, &seen.node.uid);
         }
         self.weak.remove(name);
+        self.unlinked.remove(name);
         self.leases.node_went(name);
         self.edition += 1;
         let gone = self.nodes.remove(name)?;
@@ -406,6 +426,13 @@ impl ClusterView {
         };
         let moved: Vec<IpAddr> = node.addresses.iter().filter(has_one_other).copied().collect();
         self.moved.extend(moved);
+    }
+
+    /// Machines that have the addresses of this Node came or went: it may show those of so many that it is no rival for another.
+    pub fn holders_moved(&mut self, name: &NodeName) {
+        if let Some(node) = self.nodes.get(name).map(|seen| seen.node.clone()) {
+            self.note_moved(&node);
+        }
     }
 
     /// The nodes that may be linked by an address no longer, or only now, because another node that has it changed.
@@ -469,6 +496,11 @@ impl ClusterView {
         self.leases.hides_leases(now)
     }
 
+    /// Lists of leases came again after a pause, and cannot tell yet which are silent: for how long they have to come.
+    pub fn leases_resume_for(&self, silent_after: Span) -> Option<Span> {
+        self.leases.resuming(silent_after)
+    }
+
     /// This Node is linked to this machine, and Ready.
     pub fn serves(&self, name: &NodeName, machine: &MachineKey) -> bool {
         let link = self.nodes.get(name).and_then(|seen| seen.link.as_ref());
@@ -481,8 +513,17 @@ impl ClusterView {
         if seen.link.is_some() != link.is_some() {
             self.leases.nodes_changed();
         }
-        seen.first_link = seen.first_link.take().or_else(|| link.as_ref().map(Link::machine));
+        if link.is_none() {
+            self.unlinked.insert(name.clone());
+        } else {
+            self.unlinked.remove(name);
+        }
         seen.link = link;
+    }
+
+    /// The Nodes that stand for no machine.
+    pub const fn unlinked(&self) -> &BTreeSet<NodeName> {
+        &self.unlinked
     }
 
     /// The machine of this node is gone or leaves, or is a part of the fleet.
@@ -518,6 +559,11 @@ impl ClusterView {
     /// This Node's lease, as it was listed last.
     pub fn renewal(&self, name: &NodeName) -> Option<Renewal> {
         self.leases.renewal(name)
+    }
+
+    /// Leases are listed, and there are some.
+    pub fn has_leases(&self) -> bool {
+        self.leases.has_any()
     }
 
     /// How long ago leases were listed last.

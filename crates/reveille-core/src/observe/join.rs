@@ -8,7 +8,7 @@
 //! fleet that is linked by addresses alone (k3s writes provider IDs of its own), each change of one machine would otherwise
 //! search the whole fleet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crate::model::id::{CloudName, InstanceId, NodeName};
@@ -61,18 +61,56 @@ fn is_of_another(node: &Node, cloud: &CloudView, id: &InstanceId) -> bool {
 }
 
 fn by_address(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, node: &Node) -> Option<Link> {
-    node.addresses.iter().find_map(|address| {
+    let mut led = node.addresses.iter().filter_map(|address| {
         let mut found =
             clouds.values().flat_map(|cloud| cloud.addressed(address).iter().map(move |id| (cloud, id)));
         let (cloud, id) = found.next()?;
-        let unique = found.next().is_none() && !shared(cluster, &node.name, address);
+        let unique = found.next().is_none() && !shared(clouds, cluster, node, address, (cloud, id));
         unique.then(|| Link { cloud: cloud.name.clone(), instance: id.clone(), by: LinkedBy::UniqueAddress })
+    });
+    let first = led.next()?;
+    match holders(clouds, node.addresses.iter()).len() {
+        ..SEVERAL => Some(first),
+        // Beside its own it may show those that the ingress traffic of the cluster goes to, and their machines have Nodes.
+        SEVERAL..MANY => led.all(|other| other.instance == first.instance).then_some(first),
+        _ => None,
+    }
+}
+
+/// Another node without a strong link has it, and shows no several machines: those with a provider ID need no address. That the
+/// machine joined as another Node before, which is left there and silent, is no doubt about whose address it is.
+fn shared(
+    clouds: &BTreeMap<CloudName, CloudView>,
+    cluster: &ClusterView,
+    node: &Node,
+    address: &IpAddr,
+    (cloud, id): (&CloudView, &InstanceId),
+) -> bool {
+    let joined = cloud.instances.get(id).and_then(|seen| seen.joined.as_ref());
+    let others = cluster.with_address(address).iter().filter(|name| **name != node.name);
+    let shows_one = holders(clouds, node.addresses.iter()).len() == 1;
+    let mut rivals =
+        others.filter(|name| cluster.weak.contains(*name)).filter_map(|name| cluster.nodes.get(name));
+    rivals.any(|rival| {
+        let leads_there = rival.link.as_ref().is_some_and(|link| link.instance == *id);
+        let was_its = shows_one && leads_there && joined == Some(&rival.node.name);
+        let is_left = was_its && !cluster.answers(&rival.node.name);
+        !is_left && holders(clouds, rival.node.addresses.iter()).len() < SEVERAL
     })
 }
 
-/// Another node without a strong link has it: those with a provider ID need no address.
-fn shared(cluster: &ClusterView, except: &NodeName, address: &IpAddr) -> bool {
-    cluster.with_address(address).iter().any(|name| name != except && cluster.weak.contains(name))
+/// A Node runs on one machine. A kubelet that shows the addresses of so many says nothing of any of them: with one line, one of
+/// 40 took the Nodes of 29 others from them, and the fleet froze. Two may be its own and an address that is given on.
+const SEVERAL: usize = 3;
+/// Of so many not even the one whose Node it may be can be told.
+const MANY: usize = 5;
+
+/// The machines that have one of these addresses.
+fn holders<'a>(
+    clouds: &'a BTreeMap<CloudName, CloudView>,
+    addresses: impl Iterator<Item = &'a IpAddr>,
+) -> BTreeSet<&'a InstanceId> {
+    addresses.flat_map(|address| clouds.values().flat_map(|cloud| cloud.addressed(address))).collect()
 }
 
 /// The nodes whose link may be another one now that this instance came, went or changed: those without a strong link that name

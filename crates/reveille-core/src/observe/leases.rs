@@ -27,6 +27,7 @@ pub(super) const LEASES_LAST: Span = Span::from_min(30);
 
 /// Kubernetes collects the lease of a Node that was deleted within seconds to minutes, although its kubelet renews it until then:
 /// that says nothing against a repair. One that is renewed for longer outlives its Node.
+const RESUMES_LAST: Span = Span::from_min(30);
 const COLLECTED_WITHIN: Span = Span::from_min(10);
 
 /// Lists come each ten seconds. A doubt goes on while they come: one list before the API server went away for half an hour,
@@ -53,6 +54,10 @@ pub(super) struct LeaseBook {
     is_proved: bool,
     /// When the first and the last of the lists came that are not believed.
     doubted: Option<(Time, Time)>,
+    /// When lists came again, until they have come for as long as a silence takes to show.
+    resumed: Option<Time>,
+    /// When they first did so of several times without a time of sight between them.
+    resumed_first: Option<Time>,
 }
 
 /// A lease that the last list lacks, as it was listed last.
@@ -77,6 +82,8 @@ impl Default for LeaseBook {
             bereft: BTreeMap::new(),
             is_proved: false,
             doubted: None,
+            resumed: None,
+            resumed_first: None,
         }
     }
 }
@@ -94,6 +101,7 @@ impl LeaseBook {
     ) {
         let before = std::mem::replace(&mut self.listed_at, now);
         self.doubted = None;
+        self.note_resumed(before, now, silent_after);
         let list = if Arc::ptr_eq(&self.names, list.names()) { list } else { in_order(list) };
         if self.names == *list.names() {
             self.names = list.names().clone();
@@ -123,6 +131,19 @@ impl LeaseBook {
             self.silence.0 += u32::from(lease.age() > silent_after);
             self.silence.1 += 1;
         }
+    }
+
+    /// After a pause each lease counts as just renewed that was renewed once in it, although its kubelet, or every one, may
+    /// have died since: a later list tells. Where pauses follow one another for [`RESUMES_LAST`], the next one counts for
+    /// nothing: with one of three API servers hanging no repair went on for hours.
+    fn note_resumed(&mut self, before: Time, now: Time, silent_after: Span) {
+        let is_late = |since: Time| now.since(since) > silent_after;
+        let goes_on_too_long = self.resumed_first.is_some_and(|first| now.since(first) > RESUMES_LAST);
+        self.resumed = match self.resumed {
+            Some(at) if at == before || !is_late(before) => Some(at).filter(|at| !is_late(*at)),
+            _ => is_late(before).then_some(now).filter(|_| !goes_on_too_long),
+        };
+        self.resumed_first = self.resumed.map(|at| self.resumed_first.unwrap_or(at));
     }
 
     /// Others have a lease now. Who had the same one keeps its time; for one that lists lacked until `before`, that time stood
@@ -208,6 +229,11 @@ impl LeaseBook {
         listed.or_else(|| self.lacked.get(name).map(Lacked::age))
     }
 
+    /// There are some, as far as is known.
+    pub(super) fn has_any(&self) -> bool {
+        !self.names.is_empty() || !self.lacked.is_empty()
+    }
+
     /// How long ago the last list was read.
     pub(super) fn listed(&self, now: Time) -> Span {
         now.since(self.listed_at)
@@ -217,7 +243,7 @@ impl LeaseBook {
     /// for good: the fleet of silent leases stayed dark, and a machine that died a day after the right to list leases was taken
     /// away was held by its fresh lease. True where some were forgotten.
     pub(super) fn forget_old(&mut self, now: Time) -> bool {
-        let is_empty = self.names.is_empty() && self.lacked.is_empty();
+        let is_empty = self.names.is_empty() && self.lacked.is_empty() && self.resumed.is_none();
         let is_old = !is_empty && self.listed(now) > LEASES_LAST;
         if is_old {
             let (listed_at, doubted) = (self.listed_at, self.doubted);
@@ -234,7 +260,8 @@ impl LeaseBook {
             lease.listed_at = lease.listed_at.min(now);
             lease.changed_at = lease.listed_at - age;
         }
-        let times = self.changed_at.iter_mut().chain(self.bereft.values_mut());
+        let times = self.changed_at.iter_mut().chain(self.bereft.values_mut()).chain(&mut self.resumed);
+        let times = times.chain(&mut self.resumed_first);
         let doubted = self.doubted.iter_mut().flat_map(|(since, last)| [since, last]);
         for at in times.chain(doubted) {
             *at = (*at).min(now);
@@ -246,6 +273,8 @@ impl LeaseBook {
     /// time again ([`Self::go_back_to`]).
     pub(super) fn over(&mut self, jump: Jump) {
         jump.counts(self.doubted.iter_mut().flat_map(|(since, last)| [since, last]));
+        jump.counts(&mut self.resumed);
+        jump.counts(&mut self.resumed_first);
     }
 
     /// Whether this list lacks more leases than `may_lack` allows of so many: of nodes that are there and had one, or, for the
@@ -295,6 +324,11 @@ impl LeaseBook {
     /// The lists that come are not believed: a machine may have renewed its lease since the last one that was.
     pub(super) fn hides_leases(&self, now: Time) -> bool {
         self.doubted.is_some_and(|(_, last)| now.since(last) <= LEASES_LAST)
+    }
+
+    /// Lists came again after a pause: for how long they have to come yet until a lease can be told to be silent.
+    pub(super) fn resuming(&self, silent_after: Span) -> Option<Span> {
+        self.resumed.map(|at| Span::from_ms(silent_after.ms - self.listed_at.since(at).ms))
     }
 
     /// How many nodes had a silent lease at the last list, of how many that had one.
@@ -358,6 +392,29 @@ mod tests {
         ];
         for (lists, name, expected) in table {
             assert_eq!(age(&book(lists), name), expected, "{lists:?} {name}");
+        }
+    }
+
+    /// Each list shows the lease renewed; the numbers are seconds.
+    #[test]
+    fn lists_that_come_again_tell_of_silence_only_after_a_while() {
+        let table: [(&[i64], Option<i64>); 7] = [
+            (&[1000], Some(40)),
+            (&[1000, 1010, 1040], Some(0)),
+            (&[1000, 1010, 1041], None),
+            (&[1000, 1050, 1090], None),
+            (&[1000, 1050, 1091], Some(40)),
+            (&[1000, 1050, 1091, 1101, 1900], Some(40)),
+            (&[1000, 1100, 1200, 1300], None),
+        ];
+        for (lists_s, expected_s) in table {
+            let mut book = LeaseBook::default();
+            for (round, at_s) in lists_s.iter().enumerate() {
+                let (at, text) = (Time::from_ms(at_s * 1000), format!("a{round}"));
+                book.take(at, SILENT_AFTER, list(&text), |names| vec![true; names.len()], |_| true);
+            }
+            let left_s = book.resuming(SILENT_AFTER).map(|left| left.ms / 1000);
+            assert_eq!(left_s, expected_s, "{lists_s:?}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{NodeName, NodeUid, PoolName};
-use crate::model::instance::{Instance, Port};
+use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::time::{Span, Time};
 use crate::safeguard::{Safeguard, stands};
 
@@ -165,9 +165,48 @@ impl Seen {
         }
     }
 
+    /// Its cloud describes it so from now on. The listing before began at `listed_at`.
+    pub(super) fn note_change(&mut self, now: Time, instance: &Instance, listed_at: Time) {
+        let is_built = self.instance.state == InstanceState::Building && self.joined.is_none();
+        if instance.is_given_back_since(&self.instance) && !is_built {
+            (self.released_before, self.released) = (self.released, Some(now));
+            let before = self.instance.state;
+            self.released_by_boot = matches!(before, InstanceState::Rebooting | InstanceState::Stopped);
+        }
+        if self.instance.is_at_rest() && !instance.is_at_rest() {
+            self.rested_at = Some(listed_at);
+        }
+        if self.instance.task != instance.task {
+            self.task_since = now;
+        }
+        if self.instance.state != instance.state {
+            self.state_since = now;
+        }
+    }
+
     /// The pool, when exactly one claims it.
     pub const fn pool(&self) -> Option<&PoolName> {
         self.claim.pool()
+    }
+
+    /// A kubelet may run on it. It serves also in ERROR, after a live migration that failed, while it waits for the word of its
+    /// owner after a resize, and while its cloud says that it is being rebooted.
+    pub fn may_run(&self) -> bool {
+        !self.goes() && !matches!(self.instance.state, InstanceState::Stopped | InstanceState::Building)
+    }
+
+    /// The Nodes that stand for it and that it joined as; before it joined, all that stand for it.
+    pub fn own_nodes(&self) -> impl Iterator<Item = &NodeName> {
+        self.nodes.iter().filter(|name| self.joined.as_ref().is_none_or(|joined| joined == *name))
+    }
+
+    /// The Node that stands for it, where that is one. Of several none is surely its own: the kubelet of another machine showed
+    /// this one's UUID, and the pod range of that machine was allowed on the port of this one, and routed to it (seed 8200209).
+    pub fn only_node(&self) -> Option<&NodeName> {
+        match self.nodes.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
     }
 
     /// The instance carries the cluster's mark alone, and as far as the controller knows it was never of a pool: a bastion,

@@ -26,7 +26,7 @@ use crate::model::node::{Identity, Node};
 
 use super::agents::AgentsView;
 use super::cloud::{CloudView, Seen};
-use super::cluster::{ClusterView, NodeSeen};
+use super::cluster::{ClusterView, LinkedBy, NodeSeen};
 
 /// The kubelet's own word and the provider ID agree on whose Node it is. What further addresses it writes into its status are no
 /// sign of another machine: with one line, a kubelet would keep 64 others from being repaired.
@@ -34,6 +34,11 @@ fn runs_on(node: &Node, own: &Instance) -> bool {
     node.system_uuid.as_ref() == Some(&own.id)
         || node.addresses.iter().any(|address| own.addresses.contains(address))
 }
+
+/// Where more machines than so many have one name or address, only a Node that stands for no machine may be any of theirs: sites
+/// that are copies of each other have one range each, and one machine called `worker`. To look at all Nodes for each machine cost
+/// the square of the fleet.
+pub const ALIKE_MAX: usize = 64;
 
 /// A Node that carries an identity of a machine and is not linked to it.
 #[derive(Clone, Copy, Debug)]
@@ -86,13 +91,28 @@ impl<'a> Views<'a> {
         for (_, agent) in self.agents.of(&key) {
             agent.report.who.node.iter().for_each(|name| note(name, Identity::Agent));
         }
+        let view = self.clouds.get(cloud);
+        let are_few = |alike: &[InstanceId]| alike.len() <= ALIKE_MAX;
         for address in &instance.addresses {
-            for name in self.cluster.with_address(address) {
-                note(name, Identity::Address(*address));
+            let have_it = self.cluster.with_address(address);
+            let by = Identity::Address(*address);
+            if view.is_none_or(|view| are_few(view.addressed(address))) {
+                have_it.iter().for_each(|name| note(name, by));
+            } else {
+                self.cluster
+                    .unlinked()
+                    .iter()
+                    .filter(|name| have_it.contains(*name))
+                    .for_each(|it| note(it, by));
             }
         }
-        for name in instance.node_names().flat_map(|name| self.called(name)) {
-            note(name, Identity::Name);
+        for name in instance.node_names() {
+            if view.is_none_or(|view| are_few(view.named(name))) {
+                self.called(name).for_each(|name| note(name, Identity::Name));
+            } else {
+                let is_called = |node: &&NodeName| host_name::is_one_host(node.as_str(), name);
+                self.cluster.unlinked().iter().filter(is_called).for_each(|it| note(it, Identity::Name));
+            }
         }
         let sharer = |(name, by)| {
             let seen = self.cluster.nodes.get(name)?;
@@ -108,7 +128,9 @@ impl<'a> Views<'a> {
 
     /// The instance that the Node is linked to by an identity has this name or address itself.
     fn explains(self, node: &NodeSeen, by: Identity, of: &Instance) -> bool {
-        let Some(link) = node.link.as_ref().filter(|link| link.by.is_strong()) else { return false };
+        let Some(link) = node.link.as_ref().filter(|link| link.is_sure()) else {
+            return matches!(by, Identity::Address(_)) && self.others_shown(&node.node, of) > 1;
+        };
         let own = self.clouds.get(&link.cloud).and_then(|cloud| cloud.instances.get(&link.instance));
         let Some(own) = own.filter(|own| own.unlisted.is_none()) else { return false };
         match by {
@@ -116,7 +138,7 @@ impl<'a> Views<'a> {
             Identity::Address(address) => {
                 own.instance.addresses.contains(&address)
                     || runs_on(&node.node, &own.instance)
-                    || self.shows_others_beside(&node.node, of)
+                    || self.others_shown(&node.node, of) > 0
             }
             Identity::Name => {
                 own.instance.node_names().any(|name| of.node_names().any(|other| other == name))
@@ -124,13 +146,20 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// The Node has an address of a listed machine that this one does not have: it shows those of several, and runs on one at
-    /// most. A kubelet that left out its own kept 64 others from being repaired.
-    fn shows_others_beside(self, node: &Node, of: &Instance) -> bool {
+    /// Of how many other listed machines, two at most, the Node has an address that this one does not have. It runs on one at
+    /// most: a kubelet that left out its own kept 64 others from being repaired. One may have an address that is given on from
+    /// machine to machine beside its own, and where no strong link tells which is its own, one is not enough.
+    fn others_shown(self, node: &Node, of: &Instance) -> usize {
         let foreign = node.addresses.iter().filter(|address| !of.addresses.contains(*address));
         let mut holders =
             foreign.flat_map(|address| self.clouds.values().flat_map(|cloud| cloud.addressed(address)));
-        holders.any(|id| self.listed_beside(&of.id, id).is_some())
+        let mut next = |but: Option<&InstanceId>| {
+            holders.find(|id| Some(*id) != but && self.listed_beside(&of.id, id).is_some())
+        };
+        match next(None) {
+            Some(first) => 1 + usize::from(next(Some(first)).is_some()),
+            None => 0,
+        }
     }
 
     /// The Node that makes the machine contested, if any does: it runs on this machine by its own word, or it lives and
@@ -158,15 +187,28 @@ impl<'a> Views<'a> {
     }
 
     /// Another listed machine that this Node, linked to `own`, stands for by its kubelet's word: its UUID names that machine, or
-    /// its address does, and no Node is linked there.
-    pub fn other_machine(self, own: &InstanceId, node: &Node) -> Option<(&'a Seen, Identity)> {
+    /// its address does, and no Node is linked there. Or one that is called so and joined as it, where nothing but the kubelet's
+    /// word leads to `own`: it died while it showed the identity of a machine that was deleted later (seed 8300030).
+    pub fn other_machine(self, own: &InstanceId, seen: &NodeSeen) -> Option<(&'a Seen, Identity)> {
+        let node = &seen.node;
         let listed = |id: &InstanceId| self.listed_beside(own, id);
         if let Some(seen) = self.writer(own, node) {
             return Some((seen, Identity::SystemUuid));
         }
+        // One with a Node of its own that it serves under is that one. A silent one of its old name may be left there.
+        let is_elsewhere = |seen: &Seen| seen.nodes.iter().any(|name| self.cluster.answers(name));
+        if seen.link.as_ref().is_some_and(|link| link.by != LinkedBy::ProviderId) {
+            let name = node.name.as_str();
+            let mut called =
+                self.clouds.values().flat_map(|cloud| cloud.named(name).iter().chain(cloud.qualified(name)));
+            let joined_as = |seen: &&Seen| seen.joined.as_ref() == Some(&node.name) && !is_elsewhere(seen);
+            if let Some(seen) = called.find_map(|id| listed(id).filter(joined_as)) {
+                return Some((seen, Identity::Name));
+            }
+        }
         node.addresses.iter().find_map(|address| {
             let mut held = self.clouds.values().flat_map(|cloud| cloud.addressed(address));
-            let seen = held.find_map(|id| listed(id).filter(|seen| seen.nodes.is_empty()))?;
+            let seen = held.find_map(|id| listed(id).filter(|seen| !is_elsewhere(seen)))?;
             Some((seen, Identity::Address(*address)))
         })
     }
@@ -187,9 +229,9 @@ impl<'a> Views<'a> {
                 }
             };
             node.node.system_uuid.iter().for_each(&mut note);
-            node.node.addresses.iter().flat_map(|address| cloud.addressed(address)).for_each(&mut note);
-            cloud.named(node.node.name.as_str()).iter().for_each(&mut note);
-            cloud.qualified(node.node.name.as_str()).for_each(&mut note);
+            let held = node.node.addresses.iter().map(|address| cloud.addressed(address));
+            let named = cloud.by_host_name(node.node.name.as_str());
+            held.chain(named).filter(|ids| ids.len() <= ALIKE_MAX).flatten().for_each(&mut note);
         }
         found
     }

@@ -130,6 +130,11 @@ impl Source {
         self.refused.is_some()
     }
 
+    /// We slept, and have heard nothing since.
+    pub const fn has_slept(&self) -> bool {
+        self.woke
+    }
+
     /// We slept, or the clock jumped: whatever was seen before counts for no timer, and sight returns with the next reading.
     pub fn restart_sight(&mut self, now: Time) {
         if self.sight_since.is_some() {

@@ -100,8 +100,8 @@ pub fn unconfirmed(context: &PlanContext<'_>, case: &Case) -> Option<Arc<str>> {
     Some(Arc::from(how))
 }
 
-/// What is asked for on the nodes of a machine.
+/// What is asked for on the Nodes that are the machine's own word: who makes a Node that shows it asks for nothing.
 fn asks<'a>(context: &PlanContext<'a>, seen: &'a Seen) -> impl Iterator<Item = &'a Asks> {
-    let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
+    let nodes = seen.own_nodes().filter_map(|name| context.cluster.nodes.get(name));
     nodes.filter_map(|node| node.node.intent.asks.as_deref())
 }

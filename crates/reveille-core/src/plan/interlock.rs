@@ -25,6 +25,7 @@ use crate::model::repair_step::RepairStep;
 use crate::model::roster::{GroupRef, Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
+use crate::observe::cluster::{LinkedBy, NodeSeen};
 use crate::observe::source::Trust;
 use crate::record::Domain;
 use crate::safeguard::{Safeguard, stands};
@@ -43,6 +44,9 @@ pub use released::reboot_never_ends;
 /// No list of Nodes is so old as this. A client with the right to write leases kept a machine that never joined from every
 /// repair, by a lease of a longer name that belonged to no Node.
 const UNLISTED_LASTS: Span = Span::from_min(6 * 60);
+
+/// The list of leases that tells which are silent may be late by this.
+const LEASES_AGAIN: Span = Span::from_s(5);
 
 /// What blocks one repair besides what blocks every repair of its class.
 pub type OwnBlockers = fn(&PlanContext<'_>, &Case, Option<&Call>, &mut Vec<Blocker>);
@@ -249,17 +253,25 @@ fn sight(context: &PlanContext<'_>, case: &Case, class: Class, blockers: &mut Ve
         let why = Arc::from("its list lacks the leases of too many Nodes");
         blockers.push(Blocker::Blind { source: Arc::from("leases"), why });
     }
+    // Lists without leases came for a quarter of an hour, in which every kubelet fell silent: in the second of the first whole
+    // one all counted as just renewed, and a machine was rebooted (seed 7922885).
+    let resume_for = context.cluster.leases_resume_for(context.roster.timing.lease_silent_after);
+    if let Some(left) = resume_for.filter(|_| class.is_destructive()) {
+        blockers.push(Blocker::Settling(left.max(LEASES_AGAIN)));
+    }
     if class.is_destructive() && context.cluster.synced_once() && !context.cluster.has_node() {
         blockers.push(Blocker::NoNode);
     }
 }
 
-/// The Node that it joined as is there, stands for no other, and is linked to it no more, while another one is: a cloud described
-/// it without the address that linked them. Those are two Nodes of one machine (seed 7971309).
+/// The Node that it joined as is there and is linked to it no more, while another one is: a cloud described the machine without
+/// the address that linked them (seed 7971309), or its kubelet shows another machine's UUID, as a successor of its name does
+/// (seed 8330502). Those are two Nodes of one machine, unless a provider ID says whose the first one is now.
 fn has_lost_link(context: &PlanContext<'_>, seen: &Seen) -> bool {
     let Some(joined) = seen.joined.as_ref().filter(|name| !seen.nodes.contains(name)) else { return false };
-    let is_free = context.cluster.nodes.get(joined).is_some_and(|node| node.link.is_none());
-    !seen.nodes.is_empty() && is_free && !context.cluster.is_anothers(joined, &seen.instance.id)
+    let names_another =
+        |node: &NodeSeen| node.link.as_ref().is_some_and(|link| link.by == LinkedBy::ProviderId);
+    !seen.nodes.is_empty() && context.cluster.nodes.get(joined).is_some_and(|node| !names_another(node))
 }
 
 /// What the machine itself says against it.
@@ -279,13 +291,15 @@ fn machine(
     {
         blockers.push(Blocker::Contested);
     }
-    if seen.nodes.iter().any(|name| context.cluster.answers(name)) {
+    let own = |name: &&NodeName| !context.cluster.is_anothers(name, &seen.instance.id);
+    // The one that it joined as as well, where nothing leads from that to it: a cloud lists it without its addresses.
+    let mut its = seen.nodes.iter().chain(seen.joined.iter().filter(own));
+    if its.any(|name| context.cluster.answers(name)) {
         blockers.push(Blocker::Ready);
     }
     if repair_step != RepairStep::Cleanup {
         shared_identity(context, case, seen, blockers);
     }
-    let own = |name: &&NodeName| !context.cluster.is_anothers(name, &seen.instance.id);
     if let Subject::Machine(key) = &case.incident.key.subject {
         if let Some((_, agent)) = context.agents.fresh(context.now, key) {
             blockers.push(Blocker::AgentHeard(context.agents.silence(context.now, agent)));

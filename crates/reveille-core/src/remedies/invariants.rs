@@ -16,7 +16,7 @@ use crate::model::roster::{Mode, Pool};
 use crate::model::violation::{Violation, ensure};
 use crate::observe::agents::AgentSeen;
 use crate::observe::cloud::Seen;
-use crate::observe::cluster::LinkedBy;
+use crate::observe::sharing::ALIKE_MAX;
 use crate::plan::context::PlanContext;
 
 use super::Call;
@@ -111,8 +111,12 @@ pub(super) fn is_not_contested(context: &PlanContext<'_>, what: &dyn Display, se
         context.cluster.answers(name)
             || context.cluster.lease_age(name).is_some_and(|age| age <= silent_after)
     };
-    let names: Vec<&str> = seen.instance.node_names().collect();
     let key = key_of(context, seen);
+    let view = context.clouds.values().find(|view| view.instances.contains_key(&seen.instance.id));
+    let are_few = |alike: &[InstanceId]| alike.len() <= ALIKE_MAX;
+    let names: Vec<&str> = seen.instance.node_names().collect();
+    let name_tells = |name: &str| view.is_none_or(|it| are_few(it.named(name)));
+    let tells = |address: &IpAddr| view.is_none_or(|view| are_few(view.addressed(address)));
     let agents = key.iter().flat_map(|key| context.agents.of(key));
     let claimed: BTreeSet<&NodeName> =
         agents.filter_map(|(_, agent)| agent.report.who.node.as_ref()).collect();
@@ -121,7 +125,7 @@ pub(super) fn is_not_contested(context: &PlanContext<'_>, what: &dyn Display, se
             continue;
         }
         let runs_here = node.node.system_uuid.as_ref() == Some(&seen.instance.id);
-        let own = node.link.as_ref().filter(|link| link.by <= LinkedBy::SystemUuid);
+        let own = node.link.as_ref().filter(|link| link.is_sure());
         let own = own.and_then(|link| listed(context, &link.cloud, &link.instance));
         let own = own.filter(|own| own.unlisted.is_none());
         // Its kubelet and its provider ID agree that it runs on its own instance, whatever addresses it writes besides.
@@ -129,20 +133,23 @@ pub(super) fn is_not_contested(context: &PlanContext<'_>, what: &dyn Display, se
             node.node.system_uuid.as_ref() == Some(&own.instance.id)
                 || node.node.addresses.iter().any(|address| own.instance.addresses.contains(address))
         };
-        let address =
-            |address: &&IpAddr| seen.instance.addresses.contains(address) && !own.is_some_and(by_own_word);
-        // Those of several machines are no sign of this one.
-        let is_of_other = |address: &IpAddr| {
-            let all = context.clouds.values().flat_map(|view| view.instances.values());
-            let mut others = all.filter(|it| it.unlisted.is_none() && it.instance.id != seen.instance.id);
-            others.any(|it| it.instance.addresses.contains(address))
+        let address = |address: &&IpAddr| {
+            let tells = || node.link.is_none() || tells(address);
+            seen.instance.addresses.contains(address) && tells() && !own.is_some_and(by_own_word)
         };
+        // Those of several machines are no sign of this one; where none is surely its own, of three at least.
         let shows_others = || {
-            let foreign = |address: &&IpAddr| !seen.instance.addresses.contains(*address);
-            own.is_some() && node.node.addresses.iter().filter(foreign).any(is_of_other)
+            let is_foreign = |address: &&IpAddr| !seen.instance.addresses.contains(*address);
+            let foreign: Vec<&IpAddr> = node.node.addresses.iter().filter(is_foreign).collect();
+            let all = context.clouds.values().flat_map(|view| view.instances.values());
+            let others = all.filter(|it| it.unlisted.is_none() && it.instance.id != seen.instance.id);
+            let shown =
+                others.filter(|it| foreign.iter().any(|address| it.instance.addresses.contains(*address)));
+            shown.take(2).count() > usize::from(own.is_none())
         };
         let shares_address = node.node.addresses.iter().any(|it| address(&it)) && !shows_others();
-        let shares_name = names.iter().any(|wanted| is_one_host(name.as_str(), wanted))
+        let may_be = |wanted: &str| node.link.is_none() || name_tells(wanted);
+        let shares_name = names.iter().any(|wanted| is_one_host(name.as_str(), wanted) && may_be(wanted))
             && own.is_none_or(|own| !own.instance.node_names().any(|known| names.contains(&known)));
         let shares = runs_here || (shares_address || shares_name || claimed.contains(&name)) && lives(name);
         ensure(!shares, 1, || format!("{what}: node {name} carries its identity"))?;
@@ -197,9 +204,9 @@ fn is_silent(context: &PlanContext<'_>, what: &dyn Display, seen: &Seen) -> Chec
     let is_lost = key.as_ref().is_some_and(|key| context.cluster.lost_together.contains(key));
     let together = seen.nodes.is_empty() && is_lost;
     ensure(!together, 2, || format!("{what}: its Node went missing together with others"))?;
-    let ready = seen.nodes.iter().any(|name| context.cluster.answers(name));
-    ensure(!ready, 1, || format!("{what}: its node is Ready"))?;
     let own = |name: &&NodeName| !context.cluster.is_anothers(name, &seen.instance.id);
+    let mut its = seen.nodes.iter().chain(seen.joined.iter().filter(own));
+    ensure(!its.any(|name| context.cluster.answers(name)), 1, || format!("{what}: its node is Ready"))?;
     let fresh = seen.nodes.iter().chain(seen.joined.iter().filter(own)).any(|name| {
         context.cluster.lease_age(name).is_some_and(|age| age <= context.roster.timing.lease_silent_after)
     });

@@ -10,7 +10,8 @@ use crate::model::id::InstanceId;
 use crate::model::incident::FaultKind;
 use crate::model::node::Identity;
 use crate::model::violation::ensure;
-use crate::observe::cluster::NodeSeen;
+use crate::observe::cloud::SERVED_WITHIN;
+use crate::observe::cluster::{LinkedBy, NodeSeen};
 use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::{self, Checked};
@@ -33,14 +34,28 @@ fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers
     let Some((_, seen)) = context.seen_of(&case.incident.key.subject) else { return };
     let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
     blockers.extend(nodes.filter_map(|node| {
-        let (other, by) = context.views().other_machine(&seen.instance.id, &node.node)?;
+        let (other, by) = context.views().other_machine(&seen.instance.id, node)?;
         let by = match by {
             Identity::Address(address) => format!("address {address}"),
-            _ => "system UUID".to_owned(),
+            Identity::Name => "name".to_owned(),
+            Identity::SystemUuid | Identity::Agent => "system UUID".to_owned(),
         };
         let text = format!("Node {} has the {by} of {}", node.node.name, other.instance.id);
         Some(Blocker::SharedIdentity(text.into()))
     }));
+    // Of a Node that names no instance, an address or a name is all that leads to one. A tenant made a server with the address of
+    // a control plane, and deleted it: the control plane's Node was a left-over while it rebooted.
+    // And a kubelet that showed the address of a drained machine as its own went off was that one's left-over (seed 8582160).
+    let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
+    let by_hint = |node: &&NodeSeen| node.link.as_ref().is_some_and(|link| link.by > LinkedBy::SystemUuid);
+    let others = nodes.filter(by_hint).filter_map(|node| {
+        let name = &node.node.name;
+        if node.first_seen + SERVED_WITHIN < seen.first_seen {
+            return Some(format!("Node {name} is older"));
+        }
+        (seen.joined.as_ref() != Some(name)).then(|| format!("it did not join as Node {name}"))
+    });
+    blockers.extend(others.map(|text| Blocker::SharedIdentity(text.into())));
 }
 
 impl Act for DeleteNode {

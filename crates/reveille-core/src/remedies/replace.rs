@@ -69,9 +69,10 @@ fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers
 
 /// It ran before we looked, never joined in sight, and nothing says that its first boot failed: it may have served.
 fn is_of_unknown_history(case: &Case, seen: &Seen) -> bool {
-    // That a Node of its name went is an event's word.
+    // That a Node of its name went is an event's word, and that one stands for it may be that of another machine's kubelet.
     let kind = case.incident.key.kind;
-    let never_joined = kind == FaultKind::NeverJoined || kind == FaultKind::Vanished && seen.joined.is_none();
+    let is_by_word = matches!(kind, FaultKind::Vanished | FaultKind::NotReady) && seen.joined.is_none();
+    let never_joined = kind == FaultKind::NeverJoined || is_by_word;
     let unknown_history = never_joined && !seen.is_known_since_birth();
     // Each client may write events: as they permit nothing, they prevent nothing, also where they stand first.
     let first = case.incident.findings.iter().find(|finding| !finding.is_of_events_alone());

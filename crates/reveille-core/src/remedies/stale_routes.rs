@@ -4,23 +4,34 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use crate::diagnose::route_faults;
 use crate::event::Answer;
 use crate::model::before::Before;
+use crate::model::blocker::Blocker;
 use crate::model::call::RemoveRoutes;
 use crate::model::network::Route;
 use crate::model::violation::ensure;
 use crate::observe::cluster::NodeSeen;
+use crate::observe::source::Trust;
 use crate::plan::context::{Case, PlanContext};
 
 use super::invariants::Checked;
-use super::{
-    Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, nothing_more, seen,
-};
+use super::{Act, Call, Effectiveness, NoCall, Remedy, Target, facts, gone, no_call, not_seen, seen};
 
-pub(super) const REMEDY: Remedy =
-    Remedy { says: "remove the routes with a dead next hop", plan, blocks: nothing_more };
+pub(super) const REMEDY: Remedy = Remedy { says: "remove the routes with a dead next hop", plan, blocks };
+
+/// What is in use on another cloud's ports is known where that is believed. A second route beside the right one needs no dead
+/// next hop, and its removal was planned in the first second of a process (seed 8200209).
+fn blocks(context: &PlanContext<'_>, _case: &Case, call: Option<&Call>, blockers: &mut Vec<Blocker>) {
+    let own = call.and_then(Call::cloud);
+    for view in context.clouds.values().filter(|view| Some(&view.name) != own) {
+        if let Trust::No(why) = view.source.trust(context.now) {
+            blockers.push(Blocker::Blind { source: Arc::from(view.name.as_str()), why });
+        }
+    }
+}
 
 fn plan(context: &PlanContext<'_>, _case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, _) = facts::router(context)?;

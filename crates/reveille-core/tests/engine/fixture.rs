@@ -209,6 +209,8 @@ pub struct Field {
     pub made: Vec<(Call, Arc<str>)>,
     /// What the texts of each machine prove.
     pub told: Vec<LogFinding>,
+    /// Its cloud describes these without the addresses of their ports.
+    pub unaddressed: Vec<String>,
     /// Reads of this instance by its id fail.
     pub cell_down: Option<String>,
     /// What other clouds than [`CLOUD`] answer when they are asked for an instance by id.
@@ -261,6 +263,7 @@ impl Field {
             mute: None,
             made: Vec::new(),
             told: Vec::new(),
+            unaddressed: Vec::new(),
             cell_down: None,
             elsewhere: BTreeMap::new(),
             unanswered: None,
@@ -426,6 +429,9 @@ impl Field {
         let mut instance = self.instances.get(id)?.clone();
         if let Some(port) = self.ports.get(id).filter(|_| instance.addresses.is_empty()) {
             instance.addresses = port.addresses.clone();
+        }
+        if self.unaddressed.iter().any(|it| it == id) {
+            instance.addresses = Box::new([]);
         }
         Some(Arc::new(instance))
     }

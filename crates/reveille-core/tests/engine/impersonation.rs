@@ -9,19 +9,8 @@ use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, node, roster};
-use super::steps::{made, min, set};
-
-/// The fleet, of which each Node shows the UUID and the address of its machine.
-fn fleet() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    for (id, node) in &mut field.nodes {
-        node.system_uuid = Some(id.as_str().into());
-        node.addresses = field.ports[id].addresses.clone();
-    }
-    field.run(min(20));
-    field
-}
+use super::fixture::{Field, node};
+use super::steps::{fleet_with_uuids, made, min, set};
 
 /// The watch tells of it a moment later.
 fn patch(field: &mut Field, node: &Node) {
@@ -35,7 +24,7 @@ fn patch(field: &mut Field, node: &Node) {
 fn identity_shown_for_a_moment_ends_no_repair() {
     let mut repaired = Vec::new();
     for by in ["uuid", "address"] {
-        let mut field = fleet();
+        let mut field = fleet_with_uuids();
         set(&mut field, "i004", Ready::Unknown);
         field.run(min(1));
         let own = field.nodes["i007"].clone();
@@ -59,7 +48,7 @@ fn identity_shown_for_a_moment_ends_no_repair() {
 /// for that moment its Node seems to run on the dead machine of the other project.
 #[test]
 fn address_that_a_list_explains_later_ends_no_repair() {
-    let mut field = fleet();
+    let mut field = fleet_with_uuids();
     let both = [field.ports["i007"].addresses[0], field.ports["i004"].addresses[0]];
     let its = field.nodes.get_mut("i007").unwrap();
     (its.system_uuid, its.addresses) = (None, Box::new([both[1]]));
@@ -78,7 +67,7 @@ fn address_that_a_list_explains_later_ends_no_repair() {
 fn silent_node_of_a_longer_name_ends_no_repair() {
     let mut repaired = Vec::new();
     for how in ["silent", "alive", "cordoned", "address"] {
-        let mut field = fleet();
+        let mut field = fleet_with_uuids();
         field.add_machine("new", false);
         let mut other = node("other", Ready::Unknown);
         (other.name, other.provider) = ("node-new.old".into(), Provider::Unread("k3s://old".into()));

@@ -60,6 +60,24 @@ fn tagged_machine_is_no_newborn_where_cloud_clock_went_back() {
     assert!(!replaced(&field), "{:?}", field.calls);
 }
 
+/// The clock of the cloud is ahead by hours for some minutes, in which a person makes a machine without its marks, tries it,
+/// drains it and keeps it. By the cloud it was made in the future (8050334).
+#[test]
+fn machine_made_while_cloud_clock_was_ahead_is_no_newborn_later() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(30));
+    field.add_machine("old", false);
+    let own = field.instances["old"].marks.clone();
+    let ahead = stamp(field.now + Span::from_min(8 * 60));
+    field.instances.get_mut("old").unwrap().created = Some(ahead);
+    marks(&mut field, "old", Arc::default());
+    field.run(Span::from_min(40));
+    marks(&mut field, "old", own);
+    field.run(Span::from_min(240));
+    assert!(field.case("old", FaultKind::NeverJoined).is_some());
+    assert!(!replaced(&field), "{:?}", field.calls);
+}
+
 /// What its console says of a first boot may be of years ago, and only a proof is enough to delete what may hold data.
 #[test]
 fn old_machine_is_replaced_only_on_proven_first_boot_failure() {

@@ -8,7 +8,7 @@ use reveille_core::event::{CloudFact, CloudSnapshot, Event};
 use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::network::{Route, Router};
-use reveille_core::model::node::{Condition, Ready};
+use reveille_core::model::node::{Condition, Provider, Ready};
 use reveille_core::model::roster::{Mode, Pool, Roster};
 use reveille_core::model::time::Span;
 use reveille_core::remedies::{AddPortPairs, AddRoutes, RemoveRoutes};
@@ -316,6 +316,52 @@ fn doubtful_pod_range_of_a_node_is_neither_routed_nor_allowed() {
         };
         assert_eq!(of("i001"), 0, "{range}: {:?}", field.calls);
         assert_eq!(of("i002") > 0, others_is_mended, "{range}: {:?}", field.calls);
+    }
+}
+
+/// The kubelet of another machine shows this one's UUID and address, and its Node names no instance: its pod range is not routed
+/// to this machine, nor allowed on its port (seed 8200209).
+#[test]
+fn pod_range_of_a_second_node_is_neither_routed_nor_allowed() {
+    for shown in [false, true] {
+        let mut wanted = with_router(&[CLOUD]);
+        wanted.network.address_pairs = true;
+        let mut field = Field::new(wanted).populate(5);
+        field.routers = vec![Router { id: "r-1".into(), routes: vec![], limit: None }];
+        for id in ["i001", "i002"] {
+            let node = field.nodes.get_mut(id).unwrap();
+            node.provider = Provider::Unread(format!("k3s://{id}").as_str().into());
+            (node.system_uuid, node.addresses) = (Some(id.into()), field.ports[id].addresses.clone());
+        }
+        field.run(Span::from_min(5));
+        let (uuid, addresses) = (Some("i002".into()), field.ports["i002"].addresses.clone());
+        let liar = field.nodes.get_mut("i001").unwrap();
+        if shown {
+            (liar.system_uuid, liar.addresses) = (uuid, addresses);
+        }
+        liar.pod_ranges = Box::new(["198.19.7.0/24".parse().unwrap()]);
+        field.run(Span::from_min(30));
+        assert_eq!(field.calls.is_empty(), shown, "{:?}", field.calls);
+    }
+}
+
+/// A second route to a range stands beside the right one. Another cloud of the roster is not read.
+#[test]
+fn second_route_stays_while_another_cloud_is_not_read() {
+    for clouds in [&[CLOUD][..], &[CLOUD, SECOND]] {
+        let mut field = Field::new(with_router(clouds)).populate(5);
+        let mut to = |id: &str, range: &str| {
+            let hop = field.ports[id].addresses[0];
+            let node = field.nodes.get_mut(id).unwrap();
+            (node.addresses, node.pod_ranges) = (Box::new([hop]), Box::new([range.parse().unwrap()]));
+            hop.to_string()
+        };
+        let hops = [to("i001", "198.19.7.0/24"), to("i002", "198.19.8.0/24")];
+        let right = [route("198.19.7.0/24", &hops[0]), route("198.19.8.0/24", &hops[1])];
+        let routes = right.into_iter().chain([route("198.19.7.0/24", &hops[1])]).collect();
+        field.routers = vec![Router { id: "r-1".into(), routes, limit: None }];
+        field.run(Span::from_min(30));
+        assert_eq!(field.calls.is_empty(), clouds.len() > 1, "{clouds:?} {:?}", field.calls);
     }
 }
 

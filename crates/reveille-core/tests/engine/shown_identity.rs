@@ -1,14 +1,11 @@
 //! A kubelet that shows the identity of other machines for a moment, now and then, or in place of its own.
 
-use std::sync::Arc;
-
-use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::node::{Node, Ready};
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster, stamp};
-use super::steps::{made, min, next, say, set, touched};
+use super::steps::{made, min, next, patch, say, set, touched};
 
 /// Forty machines, of which each Node shows the UUID and the address of its machine.
 fn fleet() -> Field {
@@ -22,11 +19,6 @@ fn fleet() -> Field {
     }
     field.run(min(20));
     field
-}
-
-fn patch(field: &mut Field, node: &Node) {
-    field.now = field.now + Span::from_ms(20);
-    field.feed(Event::Cluster(ClusterFact::Applied(Arc::new(node.clone()))));
 }
 
 /// The Node of `i007`, as its kubelet writes it: it shows these machines instead of its own.

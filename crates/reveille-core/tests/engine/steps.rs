@@ -1,11 +1,13 @@
 //! Words that many of these tests say: how long, which roster, which Node, what was called.
 
+use std::sync::Arc;
+
 use reveille_core::effect::{Call, ReadError, ReadErrorKind};
 use reveille_core::engine::{Restored, State};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::NodeName;
 use reveille_core::model::lease::{Leases, Renewal};
-use reveille_core::model::node::{NodeEvent, Ready};
+use reveille_core::model::node::{Node, NodeEvent, Ready};
 use reveille_core::model::roster::{Mode, Pool, Roster};
 use reveille_core::model::time::{Span, Time};
 
@@ -84,9 +86,20 @@ pub fn made(field: &Field) -> Vec<String> {
     field.calls.iter().map(Call::to_string).collect()
 }
 
+/// What was called on this machine.
+pub fn on(field: &Field, id: &str) -> Vec<String> {
+    made(field).into_iter().filter(|call| call.ends_with(&format!(" {id}"))).collect()
+}
+
 /// Something was called on this machine.
 pub fn touched(field: &Field, id: &str) -> bool {
-    made(field).iter().any(|call| call.ends_with(&format!(" {id}")))
+    !on(field, id).is_empty()
+}
+
+/// The watch tells of this Node, 20 ms later.
+pub fn patch(field: &mut Field, node: &Node) {
+    field.now = field.now + Span::from_ms(20);
+    field.feed(Event::Cluster(ClusterFact::Applied(Arc::new(node.clone()))));
 }
 
 /// No process runs for so long.
@@ -94,6 +107,28 @@ pub fn off(mut field: Field, span: Span, roster: Roster) -> Field {
     let last = field.now;
     field.now = field.now + span;
     next(field, roster, last)
+}
+
+/// The cluster is read for so long, and no cloud.
+pub fn see_nodes_alone(field: &mut Field, span: Span) {
+    let end = field.now + span;
+    while field.now < end {
+        field.now = field.now + Span::from_s(10);
+        field.sync_nodes();
+        field.list_leases();
+        field.feed(Event::Cluster(ClusterFact::Alive));
+    }
+}
+
+/// Ten machines for twenty minutes. Each Node shows the UUID and the address of its machine, as on OpenStack.
+pub fn fleet_with_uuids() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    for (id, node) in &mut field.nodes {
+        node.system_uuid = Some(id.as_str().into());
+        node.addresses = field.ports[id].addresses.clone();
+    }
+    field.run(min(20));
+    field
 }
 
 /// The API server does not answer for so long, and the cloud does.

@@ -8,7 +8,7 @@ use reveille_core::model::time::Span;
 
 use super::fixture::{Field, node, roster, stamp};
 use super::next_process::Ledger;
-use super::steps::{api_down, made, min, off, roster_with, say, touched};
+use super::steps::{api_down, fleet_with_uuids, made, min, off, roster_with, say, touched};
 
 const ONE: &str = "i004";
 
@@ -270,4 +270,42 @@ fn machine_built_until_after_a_gap_is_repaired() {
         found.push((outage, touched(&field, "new")));
     }
     assert!(found.iter().all(|(_, is_touched)| *is_touched), "{found:#?}");
+}
+
+/// A machine's host is dead, and its cloud shows it ACTIVE all the same, as Nova does. A person makes another machine of that
+/// name, which takes over the Node that is there, serves for hours, and is drained by a person; or another client deletes the
+/// Node.
+#[test]
+fn machine_that_took_over_the_node_of_one_shown_as_active() {
+    let mut found = Vec::new();
+    for old in [InstanceState::Stopped, InstanceState::Active] {
+        for drained in [true, false] {
+            let mut field = fleet_with_uuids();
+            let mut its = field.nodes["i004"].clone();
+            field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+            field.instances.get_mut("i004").unwrap().locked = true;
+            field.instances.get_mut("i004").unwrap().state = old;
+            field.run(min(2));
+            field.add_machine("new", false);
+            let made_name = field.instances["i004"].name.clone();
+            field.instances.get_mut("new").unwrap().name = made_name;
+            field.run(min(2));
+            its.system_uuid = Some("new".into());
+            its.addresses = field.ports["new"].addresses.clone();
+            its.boot_id = Some("another".into());
+            field.nodes.insert("i004".into(), its);
+            field.run(min(3 * 60));
+            let before = made(&field);
+            if drained {
+                field.nodes.get_mut("i004").unwrap().cordoned = true;
+                field.run(min(5));
+            }
+            field.nodes.remove("i004");
+            field.deaf = true;
+            field.run(min(3 * 60));
+            found.push((old, drained, before, made(&field)));
+        }
+    }
+    // A Node that another client deletes without a sign may lead to a repair: that is as documented.
+    assert!(found.iter().all(|(_, drained, _, made)| !drained || made.is_empty()), "{found:#?}");
 }

@@ -10,7 +10,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster, stamp};
-use super::steps::{api_down, cut_off, made, min, off, roster_with, touched};
+use super::steps::{api_down, cut_off, made, min, off, roster_with, see_nodes_alone, touched};
 
 const ONE: &str = "i004";
 
@@ -64,17 +64,6 @@ fn vanished_and_back(roster: &Roster, confirm: bool) -> Field {
     field.nodes.insert(ONE.into(), node(ONE, Ready::True));
     field.run(if confirm { min(12 * 60) } else { Span::from_s(30) });
     field
-}
-
-/// The cluster is read for so long, and no cloud.
-fn see_nodes_alone(field: &mut Field, span: Span) {
-    let end = field.now + span;
-    while field.now < end {
-        field.now = field.now + Span::from_s(10);
-        field.sync_nodes();
-        field.list_leases();
-        field.feed(Event::Cluster(ClusterFact::Alive));
-    }
 }
 
 /// The machine `new` joins under a Node that names no instance, as of bare metal or k3s, serves for an hour, and is drained.

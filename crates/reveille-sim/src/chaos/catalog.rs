@@ -20,6 +20,8 @@ use super::dice::{Dice, Drawn, call, one, process};
 use super::entry::{Entry, catalog};
 use super::gaps;
 use super::hosting;
+use super::impostors;
+use super::liars;
 use super::operators;
 use super::relapse;
 use super::variety;
@@ -194,7 +196,7 @@ impl fmt::Display for UnknownFault {
 }
 
 /// Every sheet, and the first seed whose courses have what is on it.
-fn sheets() -> [(&'static [Entry], u64); 9] {
+fn sheets() -> [(&'static [Entry], u64); 11] {
     [
         (CATALOG, 0),
         (access::CATALOG, access::SEEDS_FROM),
@@ -205,6 +207,8 @@ fn sheets() -> [(&'static [Entry], u64); 9] {
         (crowds::CATALOG, crowds::SEEDS_FROM),
         (gaps::CATALOG, gaps::SEEDS_FROM),
         (wakings::CATALOG, wakings::SEEDS_FROM),
+        (impostors::CATALOG, impostors::SEEDS_FROM),
+        (liars::CATALOG, liars::SEEDS_FROM),
     ]
 }
 
@@ -277,6 +281,8 @@ pub fn table() -> String {
     let (crowds, crowds_from) = (lines(crowds::CATALOG, sum), crowds::SEEDS_FROM);
     let (gaps, gaps_from) = (lines(gaps::CATALOG, sum), gaps::SEEDS_FROM);
     let (wakings, wakings_from) = (lines(wakings::CATALOG, sum), wakings::SEEDS_FROM);
+    let (shown, shown_from) = (lines(impostors::CATALOG, sum), impostors::SEEDS_FROM);
+    let (befallen, befallen_from) = (lines(liars::CATALOG, sum), liars::SEEDS_FROM);
     let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);
     format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
@@ -307,7 +313,12 @@ pub fn table() -> String {
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{gaps}\n\
          In half of the courses of seeds from {wakings_from} on, a watch that slept for over five minutes has lost its place\n\
          and lists again. In all of them starts may end before their first step, and cordons be taken back.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{wakings}"
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{wakings}\n\
+         In courses of seeds from {shown_from} on, kubelets may show the identity of another machine on their own Nodes; and in\n\
+         two fleets of five Nodes name no instance, and have the UUIDs of their servers, as with k3s on OpenStack.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{shown}\n\
+         In courses of seeds from {befallen_from} on, something may befall the machine of such a kubelet itself.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{befallen}"
     )
 }
 

@@ -17,6 +17,8 @@ mod dice;
 mod entry;
 pub mod gaps;
 pub mod hosting;
+pub mod impostors;
+pub mod liars;
 pub mod operators;
 pub mod relapse;
 pub mod variety;
@@ -161,6 +163,10 @@ impl ScenarioRun {
         let gaps = drawn_of(gaps::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "waking faults");
         let wakings = drawn_of(wakings::CATALOG, &mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "impostor faults");
+        let shown = drawn_of(impostors::CATALOG, &mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "liar faults");
+        let befallen = drawn_of(liars::CATALOG, &mut dice, rate, rates);
         let all = numbered(0, fleet)
             .chain(numbered(BESIDE, beside))
             .chain(numbered(2 * BESIDE, hosted))
@@ -170,6 +176,8 @@ impl ScenarioRun {
             .chain(numbered(6 * BESIDE, crowds))
             .chain(numbered(7 * BESIDE, gaps))
             .chain(numbered(8 * BESIDE, wakings))
+            .chain(numbered(9 * BESIDE, shown))
+            .chain(numbered(10 * BESIDE, befallen))
             .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }
@@ -279,6 +287,9 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     }
     if seed >= wakings::SEEDS_FROM {
         wakings::draw(&mut layout);
+    }
+    if seed >= impostors::SEEDS_FROM {
+        impostors::draw(&mut layout);
     }
     layout
 }

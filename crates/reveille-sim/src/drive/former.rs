@@ -17,37 +17,8 @@ use reveille_core::event::Event;
 use reveille_core::model::id::Fence;
 use reveille_core::model::time::{Span, Time};
 
-use super::{CrashPoint, Drive, Run};
+use super::{CrashPoint, Drive, Estranged, Run, Usurped};
 use crate::ledger::Store;
-
-/// How the process that led before goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Estranged {
-    /// As before.
-    Hears,
-    /// It stands still for the first half of its time, and goes on as if nothing were.
-    Sleeps,
-    /// The network between this process and everything else is cut for the first half of its time.
-    CutOff,
-}
-
-impl Estranged {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Hears, Self::Sleeps, Self::CutOff];
-}
-
-/// Another process takes the lead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usurped {
-    /// How long the one before lives on.
-    pub lasts: Span,
-    /// How it goes on.
-    pub how: Estranged,
-    /// Its ledger refuses its records; otherwise they go into a file that no process reads.
-    pub refused: bool,
-    /// How far the new one's clock is off, milliseconds.
-    pub skew_ms: i64,
-}
 
 /// The process that led before.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use reveille_core::record::Record;
 
 use std::collections::BTreeSet;
 
-use super::{Drive, Run, Usurped};
+use super::{Drive, Run};
 
 /// What changed longer ago than this is not in the store any more: etcd is compacted so often
 /// (kube-apiserver `--etcd-compaction-interval`).
@@ -78,6 +78,35 @@ impl Mishap {
             Self::Paused(..) => "person-pauses",
         }
     }
+}
+
+/// How the process that led before goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estranged {
+    /// As before.
+    Hears,
+    /// It stands still for the first half of its time, and goes on as if nothing were.
+    Sleeps,
+    /// The network between this process and everything else is cut for the first half of its time.
+    CutOff,
+}
+
+impl Estranged {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Hears, Self::Sleeps, Self::CutOff];
+}
+
+/// Another process takes the lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usurped {
+    /// How long the one before lives on.
+    pub lasts: Span,
+    /// How it goes on.
+    pub how: Estranged,
+    /// Its ledger refuses its records; otherwise they go into a file that no process reads.
+    pub refused: bool,
+    /// How far the new one's clock is off, milliseconds.
+    pub skew_ms: i64,
 }
 
 /// A point in the life of an intent.
@@ -260,8 +289,9 @@ impl Drive {
         };
         self.state = State::restore(self.roster.clone(), how, self.store.records().iter().cloned());
         self.store.keep(Record::Started { at: self.clock(), fence: self.fence });
+        let away = self.clock().since(last_alive);
         if let Some(oracle) = &mut self.oracle {
-            oracle.restarted(self.now, self.store.records());
+            oracle.restarted(self.now, away, self.store.records());
         }
         self.run = Run::Running;
         let pauses = self.all_pauses();

@@ -129,8 +129,7 @@ pub use chronicle::{Happened, What};
 use explanations::Explanations;
 pub use explanations::{Misled, Named, Said};
 use former::Former;
-pub use former::{Estranged, Usurped};
-pub use mishap::{CrashPoint, Mishap};
+pub use mishap::{CrashPoint, Estranged, Mishap, Usurped};
 use ownership_check::OwnershipCheck;
 
 /// What is read again within this is asked for over and over; a read that comes seldom may go on for ever.

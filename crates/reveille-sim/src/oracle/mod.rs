@@ -237,9 +237,9 @@ impl Oracle {
     }
 
     /// Another process begins: it has received no facts yet, and it does not know what was not durable. Its numbers are given
-    /// again.
-    pub(crate) fn restarted(&mut self, now: Time, durable: &[Record]) {
-        let was_long_away = now.since(self.now) > TRIES_COUNT_FOR;
+    /// again. It was away for so long by the controllers' clocks, which may have been set ahead meanwhile (seed 8331210).
+    pub(crate) fn restarted(&mut self, now: Time, away: Span, durable: &[Record]) {
+        let was_long_away = now.since(self.now).max(away) > TRIES_COUNT_FOR;
         self.tried_from = if was_long_away { now } else { self.tried_from };
         self.now = now;
         self.sight_back = now;

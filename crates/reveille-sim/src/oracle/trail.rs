@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Look, Outcome};
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event};
-use reveille_core::model::id::{CloudName, InstanceId, IntentId};
+use reveille_core::model::id::{CloudName, IncidentId, InstanceId, IntentId};
 use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
 use reveille_core::model::roster::{Claim, Roster};
 use reveille_core::model::time::{Span, Time};
@@ -298,16 +298,25 @@ impl Oracle {
 
     /// Since when another fault of the same machine is open.
     pub(super) fn open_since(&self, id: &InstanceId, kind: FaultKind) -> Option<Time> {
-        let is_it = |opened: &&Opened| {
-            let own = |subject: &Subject| matches!(subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id);
-            own(&opened.key.subject) && opened.key.kind == kind
-        };
-        self.open.values().filter(is_it).map(|opened| opened.at).min()
+        let opened = self.open.values().filter(|opened| opened.is_of(id, kind));
+        opened.map(|opened| opened.at).min()
+    }
+
+    /// This incident is open, and is of this fault of this machine.
+    pub(super) fn is_of(&self, incident: IncidentId, id: &InstanceId, kind: FaultKind) -> bool {
+        self.open.get(&incident).is_some_and(|opened| opened.is_of(id, kind))
     }
 
     /// When sight last came back.
     pub(super) const fn sight_back(&self) -> Time {
         self.sight_back
+    }
+}
+
+impl Opened {
+    fn is_of(&self, id: &InstanceId, kind: FaultKind) -> bool {
+        let own = |subject: &Subject| matches!(subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id);
+        own(&self.key.subject) && self.key.kind == kind
     }
 }
 

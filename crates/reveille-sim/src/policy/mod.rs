@@ -13,7 +13,6 @@
 //!
 //! The engine's invariants are not asked of a model. What a policy did is judged by the world's truth alone.
 
-pub mod compare;
 mod flight;
 mod healer;
 mod karpenter;
@@ -21,12 +20,10 @@ mod mhc;
 mod observations;
 mod onlooker;
 mod outlook;
-mod places;
+pub(crate) mod places;
 mod recorded;
 mod removal;
-pub mod report;
 mod rival;
-pub mod set;
 #[cfg(test)]
 mod tests;
 

@@ -1,39 +1,25 @@
 //! The words about agents on the machines: which machine has one, what the agent finds there, what it says and does.
 //!
 //! Three tables, one for each section. The shipped agent crate decides what an agent does. This module holds only the facts
-//! around the agent, and compares claims about it with what it said and did.
+//! around the agent; `agent_claim` compares claims about it with what it said and did.
 
 use reveille_agent::Settings;
 use reveille_agent::effect::Verb;
-use reveille_core::model::id::{InstanceId, PoolName};
+use reveille_core::model::id::PoolName;
 use reveille_core::model::time::Span;
 
 use crate::world::World;
+use crate::world::agent_plan::{Oddity, Whom};
+use crate::world::agents::Cut;
 use crate::world::agents::reports::Way;
-use crate::world::agents::{Cut, Oddity, Whom};
 use crate::world::kubelet_credentials::KubeletCredentials;
 
-use super::claim::{Claim, Scene};
-use super::given::Change;
+use super::agent_claim::AgentClaim;
+use super::claim::Claim;
+use super::deed::{Deed, Made, hand};
 use super::phrase::{Phrase, Slots};
-use super::then::quoted;
-use super::when::{Deed, Made, hand};
-use super::words::{self, Machines, shown};
-
-/// A claim about the agent of a machine.
-#[derive(Clone, Debug)]
-pub(crate) enum AgentClaim {
-    /// It said this.
-    Says(String),
-    /// It did this.
-    Does(Verb),
-    /// It rebooted its machine, by whichever way.
-    Reboots,
-    /// It can reboot its machine.
-    CanReboot,
-    /// The watchdog is armed, or is not.
-    Armed(bool),
-}
+use super::stage::Change;
+use super::words::{self, Machines};
 
 #[rustfmt::skip]
 pub(crate) const GIVEN: &[Phrase<Change>] = &[
@@ -93,7 +79,7 @@ pub(crate) const WHEN: &[Phrase<Deed>] = &[
 
 #[rustfmt::skip]
 pub(crate) const THEN: &[Phrase<Claim>] = &[
-    Phrase { form: "the agent of {machines} says: {text}", make: |s| claim(s, AgentClaim::Says(quoted(s)?)) },
+    Phrase { form: "the agent of {machines} says: {text}", make: |s| claim(s, AgentClaim::Says(s.quoted()?)) },
     Phrase { form: "the agent of {machines} reboots it", make: |s| claim(s, AgentClaim::Reboots) },
     Phrase { form: "the agent of {machines} restarts its kubelet", make: |s| claim(s, AgentClaim::Does(Verb::RestartKubelet)) },
     Phrase { form: "the agent of {machines} asks for a token", make: |s| claim(s, AgentClaim::Does(Verb::RequestToken)) },
@@ -104,36 +90,6 @@ pub(crate) const THEN: &[Phrase<Claim>] = &[
     Phrase { form: "the watchdog of {machines} is armed", make: |s| claim(s, AgentClaim::Armed(true)) },
     Phrase { form: "the watchdog of {machines} is disarmed", make: |s| claim(s, AgentClaim::Armed(false)) },
 ];
-
-/// What agents do that can be counted, each with its plural.
-const ACTS: [(&str, &str); 5] = [
-    ("act of an agent", "acts of agents"),
-    ("reboot by an agent", "reboots by agents"),
-    ("reset by an agent", "resets by agents"),
-    ("join by an agent", "joins by agents"),
-    ("kubelet restart by an agent", "kubelet restarts by agents"),
-];
-
-/// The kind of act that this names.
-pub(crate) fn counted(text: &str) -> Option<&'static str> {
-    ACTS.iter().find(|(one, many)| *one == text || *many == text).map(|(one, _)| *one)
-}
-
-/// What can be counted, for people.
-pub(crate) fn countable() -> String {
-    ACTS.map(|(one, _)| one).join(", ")
-}
-
-/// True when the act is of that kind. To ask for a token changes nothing, and is none.
-pub(crate) fn is_of(verb: Verb, kind: &str) -> bool {
-    match kind {
-        "reboot by an agent" => verb.is_reboot(),
-        "reset by an agent" => verb == Verb::Reset,
-        "join by an agent" => verb == Verb::Join,
-        "kubelet restart by an agent" => verb == Verb::RestartKubelet,
-        _ => verb != Verb::RequestToken,
-    }
-}
 
 fn whom(machines: Machines) -> Whom {
     match machines {
@@ -218,52 +174,4 @@ fn set(pool: Option<PoolName>, put: impl Fn(&mut Settings) + 'static) -> Result<
         put(settings);
         settings.check().map(drop).map_err(|error| error.to_string())
     }))
-}
-
-impl AgentClaim {
-    pub(crate) fn holds(&self, scene: &Scene<'_>, id: &InstanceId) -> bool {
-        let world = &scene.drive.world;
-        let acts = |is: &dyn Fn(Verb) -> bool| {
-            let mut acts = world.agent_acts().iter().filter(|act| act.machine == *id && act.at >= scene.from);
-            acts.any(|act| is(act.verb))
-        };
-        match self {
-            Self::Says(text) => {
-                let mut said = world.agents_said().iter();
-                said.any(|said| said.machine == *id && said.at >= scene.from && said.text.contains(text))
-            }
-            Self::Does(verb) => acts(&|did| did == *verb),
-            Self::Reboots => acts(&Verb::is_reboot),
-            Self::CanReboot => world.agent(id).is_some_and(|agent| agent.unable().is_none()),
-            Self::Armed(armed) => world.agent(id).is_some() && world.is_watchdog_armed(id) == *armed,
-        }
-    }
-
-    pub(crate) fn tell(&self, scene: &Scene<'_>, name: &str, id: &InstanceId) -> String {
-        let world = &scene.drive.world;
-        let Some(agent) = world.agent(id) else { return format!("no agent runs on {name}") };
-        match self {
-            Self::Says(_) => {
-                let said = world.agents_said().iter().filter(|said| said.machine == *id).rev().take(3);
-                let said: Vec<&str> = said.map(|said| said.text.as_str()).collect();
-                format!("the agent of {name} said last: {}", said.join(" / "))
-            }
-            Self::Does(_) | Self::Reboots => {
-                let acts = world.agent_acts().iter().filter(|act| act.machine == *id && act.at >= scene.from);
-                let acts: Vec<String> = acts
-                    .take(6)
-                    .map(|act| format!("{} {}", shown(act.at.since(scene.start)), act.verb))
-                    .collect();
-                if acts.is_empty() { format!("the agent of {name} did nothing") } else { acts.join(", ") }
-            }
-            Self::CanReboot => match agent.unable() {
-                None => format!("the agent of {name} can reboot it"),
-                Some(why) => format!("the agent of {name} cannot reboot it: {why}"),
-            },
-            Self::Armed(_) => {
-                let word = if world.is_watchdog_armed(id) { "armed" } else { "disarmed" };
-                format!("the watchdog of {name} is {word}")
-            }
-        }
-    }
 }

@@ -8,18 +8,16 @@ use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::incident::{FaultKind, Incident, MachineKey, Subject};
 use reveille_core::model::stage::Stage;
-use reveille_core::model::time::Time;
 use reveille_core::observe::source::Trust;
 use reveille_core::plan::context::Case;
 use reveille_core::record::{Record, Verdict};
 use reveille_core::remedies::{AskAgent, DeleteInstance, DeleteNode, Reboot, SetPortGroups, StartInstance};
 
-use crate::drive::Drive;
 use crate::world::layout::{CLOUD, GROUP};
 
-use super::agents::AgentClaim;
-use super::cast::Cast;
-use super::counted::{self, Bound, Kept, Kind, is_of};
+use super::agent_claim::AgentClaim;
+use super::counted::{self, Bound, Kind, is_of};
+use super::scene::Scene;
 use super::words::Machines;
 
 /// Something that is so, or is not.
@@ -60,20 +58,6 @@ pub(crate) enum Claim {
     Agent(Machines, AgentClaim),
     Replayed,
     Count(Bound, Kind),
-}
-
-/// What a claim is held against.
-#[derive(Clone, Copy)]
-pub(crate) struct Scene<'a> {
-    pub(crate) drive: &'a Drive,
-    pub(crate) cast: &'a Cast,
-    pub(crate) kept: &'a Kept,
-    /// When the play began.
-    pub(crate) start: Time,
-    /// Where the claim's window begins.
-    pub(crate) from: Time,
-    /// Several machines: one is enough. Otherwise it must be so of each.
-    pub(crate) any: bool,
 }
 
 impl Claim {

@@ -1,5 +1,6 @@
 //! What can be counted in a play: calls that reached the world, records, reads, incidents, repairs under way.
 
+use reveille_agent::effect::Verb;
 use reveille_core::effect::Call;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::time::Time;
@@ -8,7 +9,6 @@ use reveille_core::remedies::Reboot;
 
 use crate::drive::Drive;
 
-use super::agents;
 use super::cast::Cast;
 use super::words;
 
@@ -71,12 +71,21 @@ const CALLS: [(&str, &str); 18] = [
     ("route change", "route changes"),
 ];
 
+/// What agents do that can be counted, each with its plural.
+const ACTS: [(&str, &str); 5] = [
+    ("act of an agent", "acts of agents"),
+    ("reboot by an agent", "reboots by agents"),
+    ("reset by an agent", "resets by agents"),
+    ("join by an agent", "joins by agents"),
+    ("kubelet restart by an agent", "kubelet restarts by agents"),
+];
+
 impl Kind {
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         if let Some((name, _)) = CALLS.iter().find(|(one, many)| *one == text || *many == text) {
             return Ok(Self::Call(name));
         }
-        if let Some(act) = agents::counted(text) {
+        if let Some(act) = act_of_agent(text) {
             return Ok(Self::Act(act));
         }
         match text {
@@ -94,8 +103,24 @@ impl Kind {
         Err(format!(
             "`{text}` cannot be counted; one of: {}, record, read, incident, FAULT incident, failed proof, repair under way, {}",
             all.join(", "),
-            agents::countable()
+            ACTS.map(|(one, _)| one).join(", ")
         ))
+    }
+}
+
+/// The kind of act that this names.
+fn act_of_agent(text: &str) -> Option<&'static str> {
+    ACTS.iter().find(|(one, many)| *one == text || *many == text).map(|(one, _)| *one)
+}
+
+/// True when the act is of that kind. To ask for a token changes nothing, and is none.
+fn is_act_of(verb: Verb, kind: &str) -> bool {
+    match kind {
+        "reboot by an agent" => verb.is_reboot(),
+        "reset by an agent" => verb == Verb::Reset,
+        "join by an agent" => verb == Verb::Join,
+        "kubelet restart by an agent" => verb == Verb::RestartKubelet,
+        _ => verb != Verb::RequestToken,
     }
 }
 
@@ -153,7 +178,7 @@ pub(crate) fn count(kind: Kind, from: Time, drive: &Drive, kept: &Kept) -> u32 {
         }),
         Kind::Act(of) => {
             let acts = drive.world.agent_acts().iter();
-            acts.filter(|act| act.at >= from && agents::is_of(act.verb, of)).count() as u32
+            acts.filter(|act| act.at >= from && is_act_of(act.verb, of)).count() as u32
         }
         Kind::Failures => recorded(&|record| matches!(record, Record::Judged { held: false, .. })),
         Kind::UnderWay => drive.state().context().book.destructive_under_way(),

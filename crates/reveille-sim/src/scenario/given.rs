@@ -13,18 +13,8 @@ use super::agents;
 use super::hosting;
 use super::phrase::{Known, Phrase, Slots, read};
 use super::roster::Changed;
+use super::stage::{Change, Stage, pools};
 use super::words;
-
-/// A fleet as it is being described.
-pub(crate) struct Stage {
-    pub(crate) layout: Layout,
-    pub(crate) acting: bool,
-    pub(crate) known: Known,
-    /// Lines of the roster's file that say other than the layout.
-    pub(crate) changes: Vec<Changed>,
-}
-
-pub(crate) type Change = Box<dyn FnOnce(&mut Stage) -> Result<(), String>>;
 
 /// Nothing yet: no pool, everything as by default, and every remedy switched on.
 pub(crate) fn blank() -> Stage {
@@ -208,27 +198,6 @@ fn new_pool(slots: &Slots<'_>, zoned: bool) -> Result<Change, String> {
         plan.zones = zones.iter().map(|zone| zone.as_str().into()).collect();
         stage.known.zones.extend(zones);
         stage.layout.pools.push(plan);
-        Ok(())
-    }))
-}
-
-/// Changes every pool, or the one that is named. There must be one.
-pub(crate) fn pools(
-    slots: &Slots<'_>,
-    named: bool,
-    change: impl Fn(&mut PoolPlan) + 'static,
-) -> Result<Change, String> {
-    let only = if named { Some(slots.pool()?) } else { None };
-    Ok(Box::new(move |stage| {
-        if stage.layout.pools.is_empty() {
-            return Err(
-                "this changes pools, and there is none yet; write `pool NAME of N machines` before it"
-                    .to_owned(),
-            );
-        }
-        let chosen =
-            stage.layout.pools.iter_mut().filter(|pool| only.as_ref().is_none_or(|name| pool.name == *name));
-        chosen.for_each(&change);
         Ok(())
     }))
 }

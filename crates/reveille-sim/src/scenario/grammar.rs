@@ -4,9 +4,10 @@
 
 use reveille_core::model::time::Span;
 
-use super::given::{self, Stage};
+use super::given;
 use super::phrase::Known;
 use super::refusal::Refusal;
+use super::stage::Stage;
 use super::then::Expectation;
 use super::when::{Planned, Statement};
 use super::{Scenario, roster, then, when, words};

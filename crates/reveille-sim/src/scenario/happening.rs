@@ -14,8 +14,9 @@ use crate::world::layout::Layout;
 use crate::world::vm::Trouble;
 
 use super::Scenario;
+use super::deed::{Deed, Scope};
 use super::refusal::Refusal;
-use super::when::{Deed, Planned, Scope};
+use super::when::Planned;
 use super::words::{Machines, shown};
 
 /// One statement of `when`.

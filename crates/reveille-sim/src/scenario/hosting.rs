@@ -9,9 +9,9 @@ use reveille_core::model::time::Span;
 use crate::world::fault::Fault;
 use crate::world::layout::PoolHosting;
 
-use super::given::{Change, pools};
+use super::deed::{Deed, Made, each};
 use super::phrase::{Phrase, Slots};
-use super::when::{Deed, Made, each};
+use super::stage::{Change, pools};
 
 #[rustfmt::skip]
 pub(crate) const GIVEN: &[Phrase<Change>] = &[

@@ -47,10 +47,12 @@
 //!
 //! Nothing here judges machines or knows how the engine decides.
 
+mod agent_claim;
 mod agents;
 mod cast;
 mod claim;
 mod counted;
+mod deed;
 mod given;
 mod grammar;
 mod happening;
@@ -60,6 +62,8 @@ mod phrase;
 mod player;
 mod refusal;
 mod roster;
+mod scene;
+mod stage;
 mod then;
 mod timeline;
 mod transcript;

@@ -27,12 +27,14 @@ use crate::trace::Digest;
 
 use super::Scenario;
 use super::cast::Cast;
-use super::claim::{Claim, Scene};
+use super::claim::Claim;
 use super::counted::Kept;
+use super::deed::{Deed, Scope, Wish};
 use super::refusal::Refusal;
+use super::scene::Scene;
 use super::then::{Expectation, Window};
 use super::timeline::{Line, Timeline};
-use super::when::{Deed, Planned, Scope, Wish};
+use super::when::Planned;
 use super::words::{Machines, shown};
 
 pub use final_snapshot::{FinalSnapshot, play_to_rest};

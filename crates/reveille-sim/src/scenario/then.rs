@@ -123,17 +123,13 @@ fn counted(slots: &Slots<'_>, bound: fn(u32) -> Bound) -> Result<Claim, String> 
     Ok(Claim::Count(bound(count), Kind::read(slots.text("kind"))?))
 }
 
-pub(crate) fn quoted(slots: &Slots<'_>) -> Result<String, String> {
-    words::quoted(slots.text("text"))
-}
-
 // tidy: long because it is one table: the whole of what can be claimed in a scenario.
 #[rustfmt::skip]
 const PHRASES: &[Phrase<Claim>] = &[
     // The roster's file.
     Phrase { form: "the roster is accepted", make: |_| Ok(Claim::Mistakes(0)) },
     Phrase { form: "the roster has exactly {count} [mistakes|mistake]", make: |s| Ok(Claim::Mistakes(s.count()?)) },
-    Phrase { form: "the roster is refused at {word}: {text}", make: |s| Ok(Claim::Refused(s.text("word").to_owned(), quoted(s)?)) },
+    Phrase { form: "the roster is refused at {word}: {text}", make: |s| Ok(Claim::Refused(s.text("word").to_owned(), s.quoted()?)) },
     // The world's truth.
     Phrase { form: "{machines} [answers|answer]", make: |s| Ok(Claim::Answers(s.machines()?)) },
     Phrase { form: "{machines} [exists|exist]", make: |s| Ok(Claim::Exists(s.machines()?)) },
@@ -152,8 +148,8 @@ const PHRASES: &[Phrase<Claim>] = &[
     // Reveille's word.
     Phrase { form: "{machines} [is|are] absent as {fault}", make: |s| Ok(Claim::Absent(s.machines()?, words::kind(s.text("fault"))?)) },
     Phrase { form: "{machines} [counts|count] as present", make: |s| Ok(Claim::Present(s.machines()?)) },
-    Phrase { form: "{machines} [is|are] excused: {text}", make: |s| Ok(Claim::Excused(s.machines()?, quoted(s)?)) },
-    Phrase { form: "the state of {machines} is unknown: {text}", make: |s| Ok(Claim::CannotTell(s.machines()?, quoted(s)?)) },
+    Phrase { form: "{machines} [is|are] excused: {text}", make: |s| Ok(Claim::Excused(s.machines()?, s.quoted()?)) },
+    Phrase { form: "the state of {machines} is unknown: {text}", make: |s| Ok(Claim::CannotTell(s.machines()?, s.quoted()?)) },
     Phrase { form: "the state of {machines} is unknown", make: |s| Ok(Claim::CannotTell(s.machines()?, String::new())) },
     Phrase { form: "no incident is open", make: |_| Ok(Claim::NothingOpen) },
     Phrase { form: "[a|an|the] {fault} incident is open", make: |s| Ok(Claim::Open(words::kind(s.text("fault"))?, None)) },
@@ -166,18 +162,18 @@ const PHRASES: &[Phrase<Claim>] = &[
     } },
     Phrase { form: "the cause of {machines} is {cause}", make: |s| Ok(Claim::Cause(s.machines()?, words::cause(s.text("cause"))?)) },
     Phrase { form: "{machines} stopped at stage {stage}", make: |s| Ok(Claim::Stage(s.machines()?, words::stage(s.text("stage"))?)) },
-    Phrase { form: "the evidence about {machines} says {text}", make: |s| Ok(Claim::Evidence(s.machines()?, quoted(s)?)) },
-    Phrase { form: "{machines} [is|are] held back: {text}", make: |s| Ok(Claim::Held(s.machines()?, quoted(s)?)) },
-    Phrase { form: "what comes next for {machines} is: {text}", make: |s| Ok(Claim::Next(s.machines()?, quoted(s)?)) },
-    Phrase { form: "a person is asked about {machines}: {text}", make: |s| Ok(Claim::Asked(s.machines()?, quoted(s)?)) },
+    Phrase { form: "the evidence about {machines} says {text}", make: |s| Ok(Claim::Evidence(s.machines()?, s.quoted()?)) },
+    Phrase { form: "{machines} [is|are] held back: {text}", make: |s| Ok(Claim::Held(s.machines()?, s.quoted()?)) },
+    Phrase { form: "what comes next for {machines} is: {text}", make: |s| Ok(Claim::Next(s.machines()?, s.quoted()?)) },
+    Phrase { form: "a person is asked about {machines}: {text}", make: |s| Ok(Claim::Asked(s.machines()?, s.quoted()?)) },
     Phrase { form: "a person is asked about {machines}", make: |s| Ok(Claim::Asked(s.machines()?, String::new())) },
     Phrase { form: "Reveille has given up on {machines}", make: |s| Ok(Claim::GivenUp(s.machines()?)) },
-    Phrase { form: "the cloud is not believed: {text}", make: |s| Ok(Claim::Disbelieved(true, quoted(s)?)) },
+    Phrase { form: "the cloud is not believed: {text}", make: |s| Ok(Claim::Disbelieved(true, s.quoted()?)) },
     Phrase { form: "the cloud is not believed", make: |_| Ok(Claim::Disbelieved(true, String::new())) },
-    Phrase { form: "the cluster is not believed: {text}", make: |s| Ok(Claim::Disbelieved(false, quoted(s)?)) },
+    Phrase { form: "the cluster is not believed: {text}", make: |s| Ok(Claim::Disbelieved(false, s.quoted()?)) },
     Phrase { form: "the cluster is not believed", make: |_| Ok(Claim::Disbelieved(false, String::new())) },
-    Phrase { form: "pool {pool} is paused: {text}", make: |s| Ok(Claim::Paused(s.pool()?, quoted(s)?)) },
-    Phrase { form: "an intent is dropped: {text}", make: |s| Ok(Claim::Dropped(quoted(s)?)) },
+    Phrase { form: "pool {pool} is paused: {text}", make: |s| Ok(Claim::Paused(s.pool()?, s.quoted()?)) },
+    Phrase { form: "an intent is dropped: {text}", make: |s| Ok(Claim::Dropped(s.quoted()?)) },
     Phrase { form: "a second play is the same, byte for byte", make: |_| Ok(Claim::Replayed) },
     // Counts.
     Phrase { form: "no {kind}", make: |s| counted(s, |_| Bound::Exactly(0)) },

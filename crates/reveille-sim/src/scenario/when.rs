@@ -1,11 +1,9 @@
 //! `when`: phrases that make something happen, each to the world, to the process, or by a person.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use reveille_core::effect::ReadErrorKind;
-use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::time::Span;
 
 use crate::drive::{CrashPoint, Estranged, Mishap, Usurped};
@@ -14,6 +12,7 @@ use crate::world::fault::{CallLie, Fault};
 use crate::world::vm::Trouble;
 
 use super::agents;
+use super::deed::{Deed, Made, Scope, Wish, each, hand};
 use super::hosting;
 use super::phrase::{Known, Phrase, Slots, read};
 use super::words::{self, Machines};
@@ -26,72 +25,6 @@ pub(crate) struct Planned {
     /// When, after the beginning.
     pub(crate) at: Span,
     pub(crate) deed: Deed,
-}
-
-/// What is done.
-pub(crate) enum Deed {
-    /// This fault strikes each of them.
-    Each(Machines, Box<dyn Fn(InstanceId) -> Fault>),
-    /// This one fault strikes them all.
-    All(Machines, Box<dyn Fn(Vec<InstanceId>) -> Fault>),
-    /// This fault strikes, so many times.
-    World(Fault, u32),
-    /// The machines of these names are ordered.
-    Launch(Vec<String>, Fault),
-    /// A person restarts their kubelets.
-    Restart(Machines),
-    /// This happens to the process.
-    Process(Mishap),
-    /// A person says "hands off".
-    Pause(Scope, String, String),
-    /// A person takes every "hands off" back.
-    Resume,
-    /// This is done to each of them, in the simulated world only.
-    Hand(Machines, Box<dyn Fn(&mut World, &InstanceId)>),
-    /// The startup add-on of a pool stops, or runs again.
-    AddOn(PoolName, bool),
-    /// A person writes this annotation on their nodes, or takes it off.
-    Annotate(Machines, Wish),
-    /// A person confirms that the open incidents of these machines are over.
-    Confirm(Machines, String),
-}
-
-/// What a person writes on a node.
-#[derive(Clone, Debug)]
-pub(crate) struct Wish {
-    /// Who.
-    pub(crate) by: String,
-    /// The annotation.
-    pub(crate) key: String,
-    /// What it says; `None` takes it off.
-    pub(crate) value: Option<String>,
-}
-
-/// What a pause covers.
-#[derive(Clone, Debug)]
-pub(crate) enum Scope {
-    Roster,
-    Pool(String),
-    Machine(String),
-}
-
-impl fmt::Debug for Deed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Each(..) => "Each",
-            Self::All(..) => "All",
-            Self::World(..) => "World",
-            Self::Launch(..) => "Launch",
-            Self::Restart(_) => "Restart",
-            Self::Process(_) => "Process",
-            Self::Pause(..) => "Pause",
-            Self::Resume => "Resume",
-            Self::Hand(..) => "Hand",
-            Self::AddOn(..) => "AddOn",
-            Self::Annotate(..) => "Annotate",
-            Self::Confirm(..) => "Confirm",
-        })
-    }
 }
 
 /// A statement of `when`.
@@ -168,12 +101,6 @@ pub(crate) fn forms() -> Vec<&'static str> {
     [PHRASES, agents::WHEN, hosting::WHEN].into_iter().flatten().map(|phrase| phrase.form).collect()
 }
 
-pub(crate) type Made = Result<Deed, String>;
-
-pub(crate) fn each(slots: &Slots<'_>, fault: impl Fn(InstanceId) -> Fault + 'static) -> Made {
-    Ok(Deed::Each(slots.machines()?, Box::new(fault)))
-}
-
 fn world(fault: Fault) -> Made {
     Ok(Deed::World(fault, 1))
 }
@@ -241,10 +168,6 @@ fn node_clock(slots: &Slots<'_>, sign: i64) -> Made {
 
 fn api_clock(slots: &Slots<'_>, sign: i64) -> Made {
     world(Fault::ApiClock(sign * slots.span()?.ms, words::span(slots.second("span"))?))
-}
-
-pub(crate) fn hand(slots: &Slots<'_>, act: impl Fn(&mut World, &InstanceId) + 'static) -> Made {
-    Ok(Deed::Hand(slots.machines()?, Box::new(act)))
 }
 
 /// An annotation is written as it stands, also one that means nothing: what it means is Reveille's to read.

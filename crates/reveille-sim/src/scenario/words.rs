@@ -235,6 +235,11 @@ fn nearest_word<'w>(words: impl Iterator<Item = &'w str> + Clone, text: &str) ->
 }
 
 impl Slots<'_> {
+    /// The text that stands in quotes.
+    pub(crate) fn quoted(&self) -> Result<String, String> {
+        quoted(self.text("text"))
+    }
+
     pub(crate) fn machines(&self) -> Result<Machines, String> {
         machines(self.text("machines"), self.known)
     }

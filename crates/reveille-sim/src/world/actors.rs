@@ -12,12 +12,13 @@ use reveille_core::model::instance::{Instance, InstanceState, PortStatus};
 use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::time::Span;
 
+use super::cluster::UNINITIALIZED;
 use super::cluster::{Lease, set_ready};
 use super::ground_truth::Ours;
 use super::layout::neighbour_mark;
 use super::trouble::Bites;
 use super::vm::{FirstBoot, Kubelet, Trouble, Vm};
-use super::written::{TO_BE_DELETED, UNINITIALIZED};
+use super::written::TO_BE_DELETED;
 use super::{Life, Task, World, project, stamp};
 
 /// Between two looks of a pool's owner.

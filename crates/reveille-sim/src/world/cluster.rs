@@ -2,7 +2,7 @@
 //!
 //! The module holds objects only. `vm` (kubelets) and `actors` (controllers) write them; `observations` tells of them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -10,11 +10,21 @@ use ipnet::IpNet;
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
 use reveille_core::model::lease::Renewal;
 use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::signs;
 use reveille_core::model::time::{Span, Time};
 
 use super::stamp;
 use super::trouble::{Bites, Trouble};
-use super::written::{UNINITIALIZED, Written};
+
+/// The taint of a node that its cloud controller does not know yet.
+pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+/// What is written on a node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) taints: BTreeSet<String>,
+}
 
 /// The API's objects.
 #[derive(Clone, Debug, Default)]
@@ -265,4 +275,21 @@ pub(crate) fn set_unreachable(node: &mut Node, kind: &str, broken: bool) {
         conditions.push(condition(kind, "ProbeFailed", message));
     }
     node.conditions = conditions.into();
+}
+
+impl Cluster {
+    /// Writes on a node; the new object, when there is one.
+    pub(crate) fn write(&mut self, name: &NodeName, change: impl FnOnce(&mut Written)) -> Option<Arc<Node>> {
+        let uninitialized = self.nodes.get(name)?.uninitialized;
+        let written = self.written.entry(name.clone()).or_default();
+        change(written);
+        let mut keys: BTreeSet<&str> = written.taints.iter().map(String::as_str).collect();
+        if uninitialized {
+            keys.insert(UNINITIALIZED);
+        }
+        let keys: Vec<&str> = keys.into_iter().collect();
+        let intent = signs::read(&written.annotations, &keys, false, true);
+        let taints = keys.into_iter().map(Arc::from).collect();
+        self.change(name, |node| (node.intent, node.taints) = (intent, taints))
+    }
 }

@@ -103,6 +103,17 @@ pub enum Fault {
     Cordoned(InstanceId),
     /// A client takes the cordon of a machine's node back.
     Uncordoned(InstanceId),
+    /// The kubelet of one machine shows the identity of another one on its own Node.
+    ShowsIdentity {
+        /// Whose kubelet.
+        liar: InstanceId,
+        /// Whom it shows.
+        of: InstanceId,
+        /// What of it.
+        shows: Shows,
+        /// For how long.
+        lasts: Span,
+    },
     /// A person cordons a machine's node, deletes the node two minutes later, and the instance after this long.
     Drained(InstanceId, Span),
     /// The owner deletes a machine and makes another of its name, whose kubelet takes the Node over. After this long a person
@@ -242,6 +253,17 @@ pub enum Right {
     Reboot,
 }
 
+/// What of another machine a kubelet shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// Its system UUID, beside the kubelet's own addresses.
+    Uuid,
+    /// Its addresses in place of the kubelet's own.
+    Addresses,
+    /// Both.
+    Both,
+}
+
 /// Which changes are not taken, and how they are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -339,6 +361,7 @@ impl Fault {
             Self::MarkedTwice(..) => "marked-twice",
             Self::Cordoned(_) => "cordoned",
             Self::Uncordoned(_) => "uncordoned",
+            Self::ShowsIdentity { .. } => "identity-shown",
             Self::Drained(..) => "drained",
             Self::Remade(..) => "remade",
             Self::MarksAway(..) => "marks-away",
@@ -368,8 +391,7 @@ impl Fault {
             Self::NodePaused(..) => "node-paused",
             Self::FleetDark(_) => "fleet-dark",
             Self::ManySilent { .. } => "many-silent",
-            Self::RightsLost(Right::Every, _) => "rights-lost",
-            Self::RightsLost(Right::Reboot, _) => "reboots-denied",
+            Self::RightsLost(right, _) => ["rights-lost", "reboots-denied"][*right as usize],
             Self::WritesRefused(..) => "writes-refused",
             Self::RoleLost(..) => "role-lost",
             Self::RoleGiven(..) => "role-given",
@@ -420,6 +442,7 @@ impl Fault {
             | Self::MarkedTwice(machine, _)
             | Self::Cordoned(machine)
             | Self::Uncordoned(machine)
+            | Self::ShowsIdentity { liar: machine, .. }
             | Self::Drained(machine, _)
             | Self::Remade(machine, _)
             | Self::MarksAway(machine, _)
@@ -447,6 +470,7 @@ impl Fault {
             Self::ControllerDown(lasts)
             | Self::ServersUnlisted { lasts, .. }
             | Self::SomeUnlisted { lasts, .. }
+            | Self::ShowsIdentity { lasts, .. }
             | Self::AnotherProject(lasts)
             | Self::PortsUnlisted(lasts)
             | Self::VipsAway(lasts)

@@ -174,7 +174,7 @@ impl World {
         let shown = std::mem::take(&mut self.identity.shown);
         let unseen = |at: Time| asleep_since.is_some_and(|since| at >= since);
         let unnamed = |id: &InstanceId| {
-            self.layout.variety.own_hardware && !self.project.servers.get(id).is_some_and(Self::has_marks)
+            self.names_no_instance() && !self.project.servers.get(id).is_some_and(Self::has_marks)
         };
         let in_ledger = |id: &InstanceId, shown: &Shown| {
             shown.heard == Some(Heard::Watch)

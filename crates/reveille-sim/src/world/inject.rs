@@ -230,6 +230,7 @@ impl World {
             Fault::MarkedTwice(_, pool) => self.mark(id, pool),
             Fault::Cordoned(_) => self.cordon(id),
             Fault::Uncordoned(_) => self.uncordon(id),
+            Fault::ShowsIdentity { of, shows, .. } => self.show_identity(id, of, *shows),
             // A slip of the pen about one that runs; what really happened to a machine is not written over.
             Fault::SaidStopped(..) if self.project.servers[id].instance.state == InstanceState::Active => {
                 self.project.set_state(self.now, id, InstanceState::Stopped, None);
@@ -305,6 +306,9 @@ impl World {
 
     pub(super) fn mend(&mut self, fault: &Fault) {
         self.stirred = self.now;
+        if !self.shows_itself(fault) {
+            return;
+        }
         match fault {
             Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } | Fault::AnotherProject(_) => {
                 let denied: Vec<InstanceId> =

@@ -15,7 +15,7 @@ use reveille_core::model::roster::{
 };
 use reveille_core::model::time::{Span, Time};
 
-use super::agents::AgentPlan;
+use super::agent_plan::AgentPlan;
 use super::vm::Trouble;
 
 /// The cloud of every simulated roster: one project.
@@ -106,6 +106,8 @@ pub struct Variety {
     /// Machines as of bare metal or k3s: a Node's UUID is its hardware's and its provider ID names no instance, and servers have
     /// names that are no host names, of which the cloud made the host names.
     pub own_hardware: bool,
+    /// Nodes have their servers' UUIDs and name no instance, as with k3s on OpenStack.
+    pub k3s: bool,
     /// So many machines of the first pool begin without any mark of the roster.
     pub unmarked: u32,
     /// So many VIPs, each with a route in the pod range through it: in turn an address with a port of its own (keepalived's or

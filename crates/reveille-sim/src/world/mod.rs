@@ -17,6 +17,7 @@
 
 pub(crate) mod access;
 mod actors;
+pub(crate) mod agent_plan;
 pub(crate) mod agents;
 mod calls;
 mod causes;
@@ -27,6 +28,7 @@ mod glance;
 pub(crate) mod ground_truth;
 mod hosting;
 mod identity;
+pub mod impostors;
 mod inject;
 mod judge;
 pub(crate) mod kubelet_credentials;
@@ -68,7 +70,8 @@ use observations::{Lies, Listings, Watch};
 use project::Project;
 use vm::{GuestStep, Trouble, Vm};
 
-pub use agents::{AgentAct, AgentPlan, AgentSaid};
+pub use agent_plan::AgentPlan;
+pub use agents::{AgentAct, AgentSaid};
 pub use glance::Health;
 pub(crate) use ground_truth::{Heard, Ours};
 pub(crate) use judge::is_in_other_hands;

@@ -8,7 +8,7 @@
 //! [`Lies`] is in force, the same moment reads what a broken cell, a wrong project, a silent API or an empty etcd would
 //! answer. Node events of one watch keep their order; everything else may overtake.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use reveille_core::effect::{Look, ReadError, ReadErrorKind};
@@ -22,7 +22,7 @@ use reveille_core::pace::{Pace, Pacer};
 
 use crate::catalogue::judge;
 
-use super::fault::CallLie;
+use super::fault::{CallLie, Shows};
 use super::network_faults::LAG;
 use super::network_faults::by_clock;
 use super::{Request, Task, World, reach};
@@ -50,6 +50,8 @@ pub(crate) struct Lies {
     /// yet (seeds 3843047, 5303211).
     pub(crate) unseen_twins: BTreeSet<NodeName>,
     pub(crate) nodes_empty: bool,
+    /// Kubelets that show another machine on their own Nodes.
+    pub(crate) shown: BTreeMap<InstanceId, (InstanceId, Shows)>,
     /// Kubelets are heard, and their leases are not renewed.
     pub(crate) leases_frozen: bool,
     /// The list of leases is empty.

@@ -25,15 +25,24 @@ impl World {
     /// As its API object is.
     pub(super) fn as_node_tells(&self, node: Arc<Node>) -> Arc<Node> {
         // One that a client made by hand, and no kubelet writes, says what that client wrote.
-        if !self.layout.variety.own_hardware || node.system_uuid.is_none() {
+        let Some(machine) = &node.system_uuid else { return node };
+        if !self.names_no_instance() && !self.lies.shown.contains_key(machine) {
             return node;
         }
         let mut told = (*node).clone();
-        if matches!(told.provider, Provider::Instance(_)) {
+        if self.names_no_instance() && matches!(told.provider, Provider::Instance(_)) {
             told.provider = Provider::Unread(format!("k3s://{}", told.name).into());
         }
-        told.system_uuid = told.system_uuid.map(|uuid| hardware(&uuid));
+        if self.layout.variety.own_hardware {
+            told.system_uuid = Some(hardware(machine));
+        }
+        self.as_kubelet_shows(machine, &mut told);
         Arc::new(told)
+    }
+
+    /// No Node names its instance.
+    pub(super) const fn names_no_instance(&self) -> bool {
+        self.layout.variety.own_hardware || self.layout.variety.k3s
     }
 
     /// As the cloud lists it.

@@ -4,8 +4,9 @@ use std::fmt;
 
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::InstanceId;
+use reveille_core::model::time::Span;
 
-use super::fault::{CallLie, Fault, Refusal, Right};
+use super::fault::{CallLie, Fault, Refusal, Right, Shows};
 
 impl Fault {
     /// What happened, as a sentence. `name` is what people call the machine.
@@ -67,6 +68,7 @@ impl Fault {
             Self::MarkedTwice(_, pool) => format!("{name} gets the mark of pool {pool}, too"),
             Self::Cordoned(_) => format!("an operator cordons the node of {name}"),
             Self::Uncordoned(_) => format!("a client uncordons the node of {name}"),
+            Self::ShowsIdentity { of, shows, lasts, .. } => shown(name, of, *shows, *lasts),
             Self::Drained(..) => format!("a person drains the node of {name}, and deletes it in two minutes"),
             Self::Remade(..) => format!("the owner of {name} deletes it and makes another of its name"),
             Self::MarksAway(_, lasts) => format!("a person takes the marks off {name} for {lasts}"),
@@ -179,4 +181,13 @@ impl fmt::Display for Fault {
         let name = self.machine().map_or("-", InstanceId::as_str);
         write!(f, "{}: {}", self.name(), self.sentence(name))
     }
+}
+
+fn shown(name: &str, of: &InstanceId, shows: Shows, lasts: Span) -> String {
+    let what = match shows {
+        Shows::Uuid => "UUID",
+        Shows::Addresses => "addresses",
+        Shows::Both => "UUID and addresses",
+    };
+    format!("the kubelet of {name} shows the {what} of {of} for {lasts}")
 }

@@ -8,45 +8,17 @@
 //!
 //! Signs are read by the very function that the cluster's adapter uses, so what a value means is decided once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName};
 use reveille_core::model::instance::{Instance, Mark};
-use reveille_core::model::node::Node;
-use reveille_core::model::signs;
 
-use super::cluster::Cluster;
+use super::cluster::Written;
 use super::{Task, World};
 
-/// The taint of a node that its cloud controller does not know yet.
-pub(crate) const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// The autoscaler's sign that it takes a node away.
 pub(crate) const TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
-
-/// What is written on a node.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Written {
-    pub(crate) annotations: BTreeMap<String, String>,
-    pub(crate) taints: BTreeSet<String>,
-}
-
-impl Cluster {
-    /// Writes on a node; the new object, when there is one.
-    pub(crate) fn write(&mut self, name: &NodeName, change: impl FnOnce(&mut Written)) -> Option<Arc<Node>> {
-        let uninitialized = self.nodes.get(name)?.uninitialized;
-        let written = self.written.entry(name.clone()).or_default();
-        change(written);
-        let mut keys: BTreeSet<&str> = written.taints.iter().map(String::as_str).collect();
-        if uninitialized {
-            keys.insert(UNINITIALIZED);
-        }
-        let keys: Vec<&str> = keys.into_iter().collect();
-        let intent = signs::read(&written.annotations, &keys, false, true);
-        let taints = keys.into_iter().map(Arc::from).collect();
-        self.change(name, |node| (node.intent, node.taints) = (intent, taints))
-    }
-}
 
 impl World {
     /// Writes on every node of a machine.

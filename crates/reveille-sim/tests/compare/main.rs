@@ -11,8 +11,8 @@ use std::sync::Mutex;
 
 use reveille_core::model::time::Span;
 use reveille_sim::chaos::{Happening, Rate, ScenarioRun};
-use reveille_sim::policy::compare::{Comparison, Subject};
-use reveille_sim::policy::{Policy, report, set};
+use reveille_sim::compare::{Comparison, Subject, report, set};
+use reveille_sim::policy::Policy;
 use reveille_sim::world::World;
 use reveille_sim::world::fault::Fault;
 use reveille_sim::world::layout::Layout;

@@ -2,7 +2,7 @@
 
 use reveille_core::safeguard::Safeguard;
 use reveille_sim::drive::Drive;
-use reveille_sim::world::fault::Fault;
+use reveille_sim::world::fault::{Fault, Shows};
 use reveille_sim::world::vm::Trouble;
 
 use super::stories::{Stage, generous, min, s};
@@ -24,6 +24,17 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
             let first = stage.id(0);
             stage.at(s(10), Fault::Drained(first, min(60)));
             stage.run(min(75))
+        }
+        // Nodes name no instance, as with k3s. A person drains one and looks at its machine for an hour, and the kubelet of
+        // another machine shows that machine's UUID for half a minute.
+        Safeguard::OwnHome => {
+            let mut layout = generous(seed, 12);
+            layout.variety.k3s = true;
+            let mut stage = Stage::new(&layout);
+            let (liar, of) = (stage.id(1), stage.id(0));
+            stage.at(s(10), Fault::Drained(of.clone(), min(90)));
+            stage.at(min(15), Fault::ShowsIdentity { liar, of, shows: Shows::Uuid, lasts: s(30) });
+            stage.run(min(105))
         }
         // A machine that is older than the watch, whose token has expired since it joined, gets its marks while we run.
         _ => {

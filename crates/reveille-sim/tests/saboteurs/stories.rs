@@ -172,7 +172,7 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
         | Safeguard::LostTogether
         | Safeguard::SameCluster
         | Safeguard::SomeNode => starts::play(safeguard, seed),
-        Safeguard::SharedIdentity | Safeguard::Drained | Safeguard::BornInSight => {
+        Safeguard::SharedIdentity | Safeguard::OwnHome | Safeguard::Drained | Safeguard::BornInSight => {
             identities::play(safeguard, seed)
         }
         Safeguard::YoungDenial

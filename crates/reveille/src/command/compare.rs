@@ -12,9 +12,8 @@
 use std::collections::BTreeMap;
 
 use reveille_core::model::time::Span;
+use reveille_sim::compare::{Comparison, Score, Subject, Told, report, set};
 use reveille_sim::policy::Policy;
-use reveille_sim::policy::compare::{Comparison, Score, Subject, Told};
-use reveille_sim::policy::{report, set};
 use serde::Serialize;
 
 use super::simulate::{read_scenario, scenario_run};

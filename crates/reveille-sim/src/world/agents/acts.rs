@@ -9,10 +9,11 @@ use reveille_agent::model::{OperationId, Outcome, Role};
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
+use super::super::agent_plan::Oddity;
 use super::super::kubelet_credentials::KubeletCredentials;
 use super::super::vm::{FirstBoot, Kubelet, Trouble};
 use super::super::{Task, World};
-use super::{AgentTask, Cut, Oddity};
+use super::{AgentTask, Cut};
 
 impl World {
     pub(super) fn begin_verb(&mut self, id: &InstanceId, operation: OperationId, verb: Verb) {

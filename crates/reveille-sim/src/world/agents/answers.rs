@@ -10,9 +10,10 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 
 use super::super::World;
+use super::super::agent_plan::Oddity;
 use super::super::kubelet_credentials::KubeletCredentials;
 use super::super::vm::{FirstBoot, Trouble};
-use super::{AgentTask, Cut, Oddity};
+use super::{AgentTask, Cut};
 
 /// How long a request travels, there and back.
 const TRAVEL: (i64, i64) = (20, 200);

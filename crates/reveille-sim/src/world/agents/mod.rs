@@ -19,55 +19,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use reveille_agent::effect::Verb;
 use reveille_agent::invariants::InvariantChecker;
 use reveille_agent::model::{Device, Machine, OperationId, PeerAnswer, Role};
-use reveille_agent::{Effect, Event, Memory, Settings, Start, State};
-use reveille_core::model::id::{InstanceId, NodeName, PoolName, ZoneName};
+use reveille_agent::{Effect, Event, Memory, Start, State};
+use reveille_core::model::id::{InstanceId, NodeName, ZoneName};
 use reveille_core::model::time::{Span, Time};
 
 use crate::rng::{Rng, Stream};
 
+use super::agent_plan::{Oddity, Whom};
 use super::kubelet_credentials::KubeletCredentials;
 use super::{Task, World};
-
-/// Which machines are meant, also those that are not made yet.
-#[derive(Clone, Debug)]
-pub(crate) enum Whom {
-    Named(Vec<String>),
-    OfPool(PoolName),
-    OfZone(ZoneName),
-    All,
-}
-
-/// What is out of the ordinary about a machine or its agent. Otherwise there is a watchdog, and everything is permitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Oddity {
-    NoWatchdog,
-    WatchdogForbidden,
-    MayNotReboot,
-    /// It runs a control plane; the others keep their quorum without it, or not.
-    ControlPlane(bool),
-    KnowsNoPeers,
-    KubeletCredentials(KubeletCredentials),
-    /// Its agent knows no id of it, and reports under its name.
-    KnowsOnlyItsName,
-    /// Its agent says that it does what it is asked, and does nothing.
-    SaysDone,
-    /// Whatever joins it, it is refused again.
-    JoinsInVain,
-}
-
-/// Which agents there are to be.
-#[derive(Clone, Debug, Default)]
-pub struct AgentPlan {
-    pub(crate) on: Vec<Whom>,
-    /// Whose agents report to Reveille.
-    pub(crate) speaks: Vec<Whom>,
-    pub(crate) odd: Vec<(Whom, Oddity)>,
-    pub(crate) settings: Settings,
-    /// Pools whose agents are set otherwise.
-    pub(crate) of_pool: BTreeMap<PoolName, Settings>,
-    /// No server gives out bootstrap tokens.
-    pub(crate) no_tokens: bool,
-}
 
 /// From whom a machine is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

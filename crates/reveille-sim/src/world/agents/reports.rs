@@ -23,10 +23,11 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 
+use super::super::agent_plan::Oddity;
 use super::super::kubelet_credentials::KubeletCredentials;
 use super::super::vm::{FirstBoot, Kubelet, Vm};
 use super::super::{Task, World};
-use super::{AgentTask, Cut, Oddity};
+use super::{AgentTask, Cut};
 
 /// Between two reports that say nothing new.
 const EVERY: (i64, i64) = (18_000, 22_000);

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use reveille_core::model::time::Span;
 
-use super::Policy;
-use super::compare::{Comparison, Score};
+use super::{Comparison, Score};
+use crate::policy::Policy;
 
 const HEAD: [&str; 10] =
     ["policy", "wrong", "acts", "broken", "cured", "of", "half in", "9 of 10 in", "calls", "reads"];

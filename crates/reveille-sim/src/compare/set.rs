@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
-use super::compare::Subject;
+use super::Subject;
 use crate::chaos::{Happening, Rate, ScenarioRun};
 use crate::drive::Mishap;
 use crate::scenario::{Filed, Refusal, Scenario, library};

@@ -8,15 +8,18 @@
 //! The counting is the same for every policy, by the world's truth: `Wrong` says what a wrong act is, `places` what a cure is.
 //! The engine's invariants are counted for the engine only; a model has none to break.
 
+pub mod report;
+pub mod set;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use reveille_core::model::time::{Span, Time};
 
-use super::Policy;
-use super::places::{LOOK, Places};
 use crate::chaos::ScenarioRun;
 use crate::drive::Drive;
+use crate::policy::Policy;
+use crate::policy::places::{LOOK, Places};
 use crate::scenario::{Scenario, play_under};
 use crate::world::Wrong;
 

@@ -36,6 +36,7 @@ pub(crate) struct WireInterface {
     subnet_id: Option<String>,
     status: Option<String>,
     pub(crate) source_dest_check: Option<bool>,
+    description: Option<String>,
     #[serde(default)]
     group_set: Set<GroupOf>,
     pub(crate) attachment: Option<Attachment>,
@@ -148,6 +149,12 @@ impl WireInterface {
         self.source_dest_check == Some(false)
     }
 
+    /// Amazon's VPC CNI made it, for pods: their groups are its business, and may be other ones on purpose (amazon-vpc-cni-k8s:
+    /// `eniDescriptionPrefix`; EKS, "Deploy Pods in alternate subnets with custom networking").
+    fn is_of_pods(&self) -> bool {
+        self.description.as_deref().is_some_and(|text| text.starts_with("aws-K8S-"))
+    }
+
     /// Turns it into the model's words.
     pub(crate) fn to_port(&self, texts: &mut Texts) -> Port {
         let mut pairs: BTreeSet<IpNet> = BTreeSet::new();
@@ -167,7 +174,7 @@ impl WireInterface {
             addresses: self.addresses().into_iter().collect(),
             groups: self.groups().into_iter().map(|group| GroupId::new(texts.get(group.as_str()))).collect(),
             pairs: pairs.into_iter().collect(),
-            security: true,
+            security: !self.is_of_pods(),
             status: self.port_status(),
             revision: self.revision(),
         }
@@ -223,6 +230,16 @@ mod tests {
             </item></ipv4PrefixSet>";
         assert_eq!(*read(prefix).to_port(&mut texts).pairs, ["10.9.0.0/28".parse::<IpNet>().unwrap()]);
         assert_eq!(*with(false, &[]).to_port(&mut texts).pairs, everything());
+    }
+
+    #[test]
+    fn interface_of_the_pod_network_has_groups_of_its_own() {
+        let mut texts = Texts::default();
+        let mut security = |description: &str| {
+            read(&format!("<description>{description}</description>")).to_port(&mut texts).security
+        };
+        assert!(!security("aws-K8S-i-0123456789abcdef0"), "made by the VPC CNI");
+        assert!(security("") && security("Primary network interface"));
     }
 
     #[test]

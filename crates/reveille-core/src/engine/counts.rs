@@ -56,6 +56,9 @@ impl State {
             // The cloud cannot be read any more. A machine that had a problem still counts as having it; otherwise the
             // failed read would end a freeze (seed 3300706).
             MachineState::CannotTell(_) if was_unhealthy() && !serves() => Rank::Unhealthy,
+            // It is Ready, and not in service yet. A broken add-on, by which five GPU machines kept their startup taint for days,
+            // froze the repair of all others: what is Ready is not away, whatever else is wrong with it.
+            MachineState::Starting(_) if answers() => Rank::Present,
             MachineState::CannotTell(_) | MachineState::Starting(_) => Rank::Undecided,
             MachineState::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
             MachineState::Excused(_) => Rank::Leaving,
@@ -73,6 +76,7 @@ impl State {
                 // right to create Nodes may have made. A person needs days to tell the two apart: until then, four such
                 // machines of ten would freeze everything.
                 FaultKind::Duplicate if (seen.nodes.is_empty() && serves()) || answers() => Rank::Present,
+                FaultKind::NotInService if answers() => Rank::Present,
                 // A machine that a failed live migration left in ERROR also serves, for months.
                 FaultKind::Errored if answers() => Rank::Present,
                 _ => Rank::Unhealthy,

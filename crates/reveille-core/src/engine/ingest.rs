@@ -52,6 +52,7 @@ impl State {
         if first && self.resumed {
             self.note_made_meanwhile(name);
         }
+        self.bind_pauses_of(name, &change.touched);
         self.doubt_lives(name, &change.touched);
         self.begin_access(name);
         self.locate_operations();
@@ -181,6 +182,7 @@ impl State {
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 let judged = self.judge_nodes();
                 change.removed.extend(judged.removed);
+                self.note_gone_silent(&change.removed);
                 change.lost_together.extend(judged.lost_together);
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));
                 self.after_cluster_change(change);

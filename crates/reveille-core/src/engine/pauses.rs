@@ -12,9 +12,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::event::{Pause, PauseScope};
-use crate::model::id::InstanceId;
+use crate::model::id::{CloudName, InstanceId};
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
+use crate::observe::cloud::Seen;
+use crate::plan::interlock::is_called;
 use crate::plan::let_go::LetGo;
 use crate::record::Record;
 
@@ -39,6 +41,17 @@ impl Pauses {
     /// What people were done with a moment ago.
     pub(super) const fn let_go(&self) -> &LetGo {
         &self.let_go
+    }
+
+    /// Names of machines that are paused, or were a moment ago.
+    fn machines(&self) -> BTreeSet<Arc<str>> {
+        let asked = self.asked.iter().map(|pause| pause.scope.clone());
+        let scopes = asked.chain(self.let_go.iter().map(|(scope, _)| scope));
+        let name = |scope| match scope {
+            PauseScope::Machine(name) => Some(name),
+            _ => None,
+        };
+        scopes.filter_map(name).collect()
     }
 
     /// These are all the pauses there are. None where that is nothing new; otherwise whether another controller's ended.
@@ -118,6 +131,12 @@ fn machine(id: &InstanceId) -> PauseScope {
     PauseScope::Machine(Arc::from(id.as_str()))
 }
 
+/// Keeps those of these names that the machine has, and had.
+fn bind(seen: &mut Seen, names: &BTreeSet<Arc<str>>) {
+    let of_it: BTreeSet<Arc<str>> = names.iter().filter(|name| is_called(seen, name)).cloned().collect();
+    seen.paused_as = of_it;
+}
+
 impl State {
     /// These are all the pauses there are. The end of another controller's is a handover.
     pub(super) fn take_pauses(&mut self, pauses: BTreeSet<Pause>) {
@@ -125,8 +144,29 @@ impl State {
         if is_handover {
             self.take_over();
         }
+        self.bind_pauses();
         self.review_pauses();
         self.rouse_held();
+    }
+
+    /// Whom a pause names, it names for as long as it stands, however they are called later. Names that are shared, or that come
+    /// and go within one pause, hold each machine that had them: that costs a repair and no machine.
+    fn bind_pauses(&mut self) {
+        let names = self.pauses.machines();
+        for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
+            bind(seen, &names);
+        }
+    }
+
+    /// The same for machines that came into sight, or changed.
+    pub(super) fn bind_pauses_of(&mut self, cloud: &CloudName, touched: &BTreeSet<InstanceId>) {
+        let names = self.pauses.machines();
+        let Some(view) = self.clouds.get_mut(cloud).filter(|_| !names.is_empty()) else { return };
+        for id in touched {
+            if let Some(seen) = view.instances.get_mut(id) {
+                bind(seen, &names);
+            }
+        }
     }
 
     /// Tells the ledger which pauses began and which are over.

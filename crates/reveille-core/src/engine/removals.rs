@@ -393,6 +393,9 @@ fn is_apart(seen: &Seen) -> bool {
     let by_group = match hosting::group(seen).map(|group| group.phase) {
         Some(GroupPhase::Apart) => true,
         Some(GroupPhase::Coming) => seen.signs.apart,
+        // EC2 takes the group's tag off an instance that a person detaches from it, and leaves its other tags ("Detach instances
+        // from your Auto Scaling group").
+        None => seen.detached_from.is_some(),
         _ => false,
     };
     seen.pool().is_none() || by_group

@@ -13,12 +13,15 @@ use std::collections::BTreeSet;
 
 use crate::diagnose::absence::vanished;
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
-use crate::model::incident::{MachineKey, Subject};
+use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
+use crate::model::node::Ready;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
+use crate::observe::cluster::NodeSeen;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
+use crate::safeguard::{Safeguard, stands};
 
 use super::State;
 
@@ -39,6 +42,9 @@ pub(super) struct NodesSeen {
     /// Nodes that went in a gap longer than events live. Before the first list of a process, those that the ledger knows:
     /// any of them may have.
     names: BTreeSet<NodeName>,
+    /// Nodes that went in a gap, however short, and whose kubelet did not answer then: it writes no event of a cordon either, so
+    /// that nothing tells whether they were drained.
+    silent: BTreeSet<NodeName>,
     /// What happened to Nodes since then is known, by what was watched or by events that had not expired. `None`: no process was
     /// there before.
     told_from: Option<Time>,
@@ -129,10 +135,13 @@ impl State {
             self.end_tries_after(self.now.since(at));
         }
         if is_first && !is_long {
-            self.nodes_seen.names.clear();
+            let ill = self.silent_before();
+            let awaited = std::mem::take(&mut self.nodes_seen.names);
+            self.nodes_seen.silent = awaited.into_iter().filter(|name| ill.contains(name)).collect();
         }
         let nodes = &self.cluster.nodes;
         self.nodes_seen.names.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
+        self.nodes_seen.silent.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
         if is_long && !is_first {
             self.nodes_seen.long_gap_ended = Some(self.now);
             // Those that are new to the ledger were in the sight of this process before.
@@ -241,6 +250,24 @@ impl State {
         }
     }
 
+    /// The list that ended a gap lacks these Nodes. A person drains what is broken, and the kubelet that would tell of a cordon is
+    /// dead: the machine was rebooted and deleted in their hands.
+    pub(super) fn note_gone_silent(&mut self, removed: &[NodeSeen]) {
+        if self.nodes_seen.gap_ended == Some(self.now) {
+            let silent = removed.iter().filter(|gone| gone.node.ready != Ready::True);
+            self.nodes_seen.silent.extend(silent.map(|gone| gone.node.name.clone()));
+        }
+    }
+
+    /// Nodes of which the ledger says that they were not Ready when the last process looked.
+    fn silent_before(&self) -> BTreeSet<NodeName> {
+        let is_ill = |key: &MachineKey| {
+            let key = IncidentKey { subject: Subject::Machine(key.clone()), kind: FaultKind::NotReady };
+            self.incidents.open().contains_key(&key)
+        };
+        self.in_memory().filter(|(key, _)| is_ill(key)).filter_map(|(_, memory)| memory.node).collect()
+    }
+
     /// A Node is told to be gone, and no list came since the gap: an audit may be quicker than the watch.
     pub(super) fn note_told_gone(&mut self, name: NodeName) {
         if self.is_long_unseen() {
@@ -251,6 +278,7 @@ impl State {
     /// A Node is told to be there.
     pub(super) fn note_is_there(&mut self, name: &NodeName) {
         self.nodes_seen.names.remove(name);
+        self.nodes_seen.silent.remove(name);
     }
 
     /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The next process knows it from the ledger:
@@ -308,7 +336,10 @@ impl State {
     /// name, which is there beside it and silent, says nothing of the one that went.
     pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
         // The name stays: two machines may have joined as that Node, one after the other.
+        let is_silent =
+            self.nodes_seen.silent.contains(node) && !vanished::was_deleted_by_cloud(&self.cluster, node);
         let is_unwatched = self.nodes_seen.names.contains(node)
+            || is_silent && stands(Safeguard::DrainsUnseen)
             || self.was_taken_over_unwatched(key, node) && !self.was_seen_to_go(key);
         if is_unwatched && self.cluster.lost_together.insert(key.clone()) {
             self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });

@@ -47,6 +47,11 @@ pub const LEAVING_TAINTS: &[&str] = &[
     // AWS Node Termination Handler: the scaling group ends the instance; the spot market takes it (pkg/node/node.go).
     "aws-node-termination-handler/asg-lifecycle-termination",
     "aws-node-termination-handler/spot-itn",
+    // A person says that the machine is off, so that its pods are deleted by force and its volumes detached at once: it must not
+    // start until that person takes the taint off (Kubernetes, "Non-graceful node shutdown").
+    "node.kubernetes.io/out-of-service",
+    // A remediator of medik8s works on the machine: self node remediation puts it on before it reboots it (controllers).
+    "medik8s.io/remediation",
     // GKE ends the instance within the hour (node termination handler).
     "cloud.google.com/impending-node-termination",
 ];

@@ -55,6 +55,8 @@ impl Seen {
             is_unaccounted: _,
             made_meanwhile: _,
             released_by_boot: _,
+            paused_as: _,
+            detached_from: _,
         } = self;
         // For how long the cloud may deny what is new to it.
         jump.counts([first_seen]);

@@ -3,6 +3,7 @@
 //! [`super::cloud`] makes one for each instance of the roster's clusters, and marks it *unlisted* when a full listing lacks it.
 //! What the ledger keeps of a machine that goes out of sight is [`super::remembered`].
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::model::hosting::GroupPhase;
@@ -43,6 +44,10 @@ pub struct Seen {
     pub was_ready: bool,
     /// A client removed its Node on purpose: the machine is not expected back.
     pub left: Option<Box<Left>>,
+    /// Names by which people paused it, and which it may have lost since: a person renames a server while they look at it.
+    pub paused_as: BTreeSet<Arc<str>>,
+    /// The group of the cloud that kept it and keeps it no more: a person took it out, to have it to themselves.
+    pub detached_from: Option<Arc<str>>,
     /// What stands on it and on its Node, as far as the ledger knows.
     pub signs: Signs,
     /// It was created while the controller watched: its whole history is known.
@@ -147,6 +152,8 @@ impl Seen {
             joined_uid: None,
             was_ready: false,
             left: None,
+            paused_as: BTreeSet::new(),
+            detached_from: None,
             signs: Signs::default(),
             born_in_sight: false,
             born_kept: false,
@@ -181,6 +188,12 @@ impl Seen {
         }
         if self.instance.state != instance.state {
             self.state_since = now;
+        }
+        let group = |of: &Instance| of.hosting.as_ref().and_then(|hosting| hosting.group.clone());
+        match (group(&self.instance), group(instance)) {
+            (_, Some(_)) => self.detached_from = None,
+            (Some(group), None) if !instance.state.is_leaving() => self.detached_from = Some(group.name),
+            _ => {}
         }
     }
 
@@ -257,6 +270,10 @@ impl Seen {
     /// What a person may call this machine.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let nodes = self.nodes.iter().chain(&self.joined).map(NodeName::as_str);
-        std::iter::once(self.instance.id.as_str()).chain(self.instance.node_names()).chain(nodes)
+        let paused = self.paused_as.iter().map(|name| &**name);
+        std::iter::once(self.instance.id.as_str())
+            .chain(self.instance.node_names())
+            .chain(nodes)
+            .chain(paused)
     }
 }

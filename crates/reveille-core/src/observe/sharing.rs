@@ -93,7 +93,10 @@ impl<'a> Views<'a> {
         }
         let view = self.clouds.get(cloud);
         let are_few = |alike: &[InstanceId]| alike.len() <= ALIKE_MAX;
-        for address in &instance.addresses {
+        // Nova's cache of its addresses may be empty for hours, while its port has them (bugs.launchpad.net/nova/+bug/1751923).
+        let of_ports = machine.ports.iter().filter(|_| instance.addresses.is_empty());
+        let of_ports = of_ports.flat_map(|port| port.addresses.iter());
+        for address in instance.addresses.iter().chain(of_ports) {
             let have_it = self.cluster.with_address(address);
             let by = Identity::Address(*address);
             if view.is_none_or(|view| are_few(view.addressed(address))) {

@@ -444,7 +444,12 @@ fn provider(seen: &Seen, repair_step: RepairStep, blockers: &mut Vec<Blocker>) {
     if hosting::is_interrupted(seen) && stands(Safeguard::TakenBack) {
         blockers.push(Blocker::OtherActor(Arc::from("the provider takes the machine back")));
     }
-    let Some(group) = hosting::group(seen) else { return };
+    let Some(group) = hosting::group(seen) else {
+        if let Some(group) = seen.detached_from.as_ref().filter(|_| stands(Safeguard::GroupHands)) {
+            blockers.push(Blocker::OtherActor(format!("it was taken out of group {group}").into()));
+        }
+        return;
+    };
     match group.phase {
         // What it keeps may be repaired, and is ended through it alone.
         GroupPhase::Kept | GroupPhase::Unknown => {}

@@ -8,7 +8,7 @@ use reveille_core::model::roster::{Keep, Mode, Roster};
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, node};
-use super::steps::{made, min, roster_with, set};
+use super::steps::{made, min, roster_with, say, set};
 
 const ONE: &str = "i004";
 
@@ -57,7 +57,10 @@ fn started_machine_gets_time_to_boot_after_node_deletion() {
             (field.by_others, field.calls) = (by_others, calls);
         }
         if deleted {
-            field.nodes.remove(ONE);
+            // Its cloud controller says so: what goes silent and without a word may have been drained.
+            let node = field.nodes.remove(ONE).unwrap();
+            let at = field.now;
+            say(&mut field, node.name.as_str(), "DeletingNode", Some(node.uid.as_str()), at);
         }
         field.run(min(55 - after));
         assert_eq!(field.calls.len(), 1, "deleted: {deleted}, after {after}, {how}: {:?}", made(&field));

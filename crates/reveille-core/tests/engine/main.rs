@@ -39,6 +39,7 @@ mod host_names;
 mod hosting;
 mod identity;
 mod impersonation;
+mod in_hand;
 mod lamed;
 mod late;
 mod leases;

@@ -263,7 +263,9 @@ fn machine_that_its_group_or_provider_has_in_hand_is_left_to_it() {
         let done: Vec<String> = field.calls.iter().map(ToString::to_string).collect();
         assert_eq!(done.len(), if is_left { 0 } else { 2 }, "{hosting:?}: {done:?}");
         if is_left {
-            field.instances.get_mut("i004").unwrap().hosting = None;
+            // One that is of no group any more was taken out of it by a person.
+            let back = hosting.group.is_some().then(|| Arc::new(in_phase(GroupPhase::Kept)));
+            field.instances.get_mut("i004").unwrap().hosting = back;
             field.run(Span::from_min(10));
             assert_eq!(field.calls.len(), 2, "{hosting:?} is over: {:?}", field.calls);
         }

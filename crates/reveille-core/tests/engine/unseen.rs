@@ -14,7 +14,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster};
-use super::steps::{made, min, without_rejoin};
+use super::steps::{made, min, say, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -367,9 +367,12 @@ fn node_that_was_seen_to_go_before_a_night_is_not_unwatched() {
                 _ => {}
             }
             field.run(Span::from_s(10));
-            field.nodes.remove(ONE);
+            let gone = field.nodes.remove(ONE).unwrap();
             if restarts {
                 field = field.restarted(roster());
+                // Its cloud controller says that it took the Node away: what a dead kubelet leaves in a restart may be drained.
+                let at = field.now;
+                say(&mut field, gone.name.as_str(), "DeletingNode", Some(gone.uid.as_str()), at);
             }
             field.run(Span::from_s(30));
             let how = format!("{kind}, restarts: {restarts}, rotated: {rotated}");

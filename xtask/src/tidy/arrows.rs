@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  model ← event ← record ← effect ← observe ← diagnose ← plan ← remedies ← decide ← engine    a stage sees what is left
-//!  core ← wire ← kube, openstack …, registrar, node, sim ← the binary;  core ← diagnose, agent;  agent ← node, sim;
+//!  core ← wire ← kube, openstack …, registrar, node, sim ← the binary;  core ← diagnose, agent, machines;  agent ← node, sim;
 //!  record stands alone
 //! ```
 //!
@@ -19,8 +19,9 @@ use serde_json::Value;
 use super::{Report, paths};
 
 const CORE: &str = "crates/reveille-core/src/";
-/// What decides takes time and facts as arguments, and nothing else: the engine, and the agent on the node.
-const PURE: [&str; 3] = [CORE, "crates/reveille-agent/src/", "crates/reveille-hot/src/"];
+/// What decides takes time and facts as arguments, and nothing else: the engine, the agent on the node, and readers of objects.
+const PURE: [&str; 4] =
+    [CORE, "crates/reveille-agent/src/", "crates/reveille-hot/src/", "crates/reveille-machines/src/"];
 /// In this order; a stage may use itself and what stands before it.
 const STAGES: [&str; 10] =
     ["model", "event", "record", "effect", "observe", "diagnose", "plan", "remedies", "decide", "engine"];
@@ -41,12 +42,13 @@ const IMPURE: [(&str, &str); 11] = [
 ];
 
 /// Our crates, and which of ours each may depend on to run. Tests may use more.
-const KNOWN: [(&str, &[&str]); 14] = [
+const KNOWN: [(&str, &[&str]); 15] = [
     ("reveille-core", &[]),
     ("reveille-wire", &["reveille-core"]),
     ("reveille-record", &[]),
     ("reveille-diagnose", &["reveille-core"]),
     ("reveille-hot", &["reveille-core"]),
+    ("reveille-machines", &["reveille-core"]),
     ("reveille-kube", WORLD),
     ("reveille-cloud", &["reveille-core", "reveille-wire"]),
     ("reveille-openstack", CLOUD),

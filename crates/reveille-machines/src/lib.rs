@@ -19,9 +19,11 @@
 mod bounded;
 mod built_in;
 mod duration;
+pub mod inventory;
 pub mod kind;
 mod layout;
 pub mod path;
+pub mod pool;
 mod reading;
 pub mod record;
 pub mod served;

@@ -174,10 +174,33 @@ impl MachineRecord {
         }
     }
 
+    /// Of these lines those that tell of a failure: of a step that failed, and of the machine.
+    pub fn failure_lines(&self) -> Vec<String> {
+        let has_failed = self.steps.iter().filter(|step| step.state == StepState::Failed);
+        let head = self.head();
+        let steps = has_failed.map(|step| format!("{head}: {step}"));
+        let failure = self.failure.iter().map(|failure| format!("{head}: failed{failure}"));
+        steps.chain(failure).map(|line| words(&line, EVIDENCE_LINE_BYTES_MAX).to_string()).collect()
+    }
+
+    /// Who owns it and where the owner says that it stands: `Karpenter: Registered is Unknown since …: NodeNotFound: …`.
+    pub fn standing(&self) -> String {
+        let owner = &self.kind.owner;
+        let standing = match self.stopped_at() {
+            Some(step) => format!("{owner}: {step}"),
+            None => owner.to_string(),
+        };
+        words(&standing, EVIDENCE_LINE_BYTES_MAX).to_string()
+    }
+
+    fn head(&self) -> String {
+        format!("{} {}", self.kind.name, self.full_name())
+    }
+
     /// A line of text for each step, and one for the failure, each of [`EVIDENCE_LINE_BYTES_MAX`] bytes at most:
     /// `NodeClaim default-x7k2p: condition Launched is Unknown since 2026-08-19T10:02:11Z: LaunchFailed: creating instance, …`.
     pub fn evidence_lines(&self) -> Vec<String> {
-        let head = format!("{} {}", self.kind.name, self.full_name());
+        let head = self.head();
         let steps = self.steps.iter().map(|step| format!("{head}: {step}"));
         let failure = self.failure.iter().map(|failure| format!("{head}: failed{failure}"));
         steps.chain(failure).map(|line| words(&line, EVIDENCE_LINE_BYTES_MAX).to_string()).collect()

@@ -11,6 +11,7 @@ use reveille_core::event::{Answer, ClusterFact};
 use tokio::sync::mpsc::Sender;
 
 use crate::config::{ClusterConfig, ConnectError};
+use crate::labelled::NodeBook;
 use crate::sender::FactSender;
 use crate::session::Session;
 use crate::shared::{Rhythm, Shared};
@@ -50,6 +51,18 @@ impl Cluster {
             Err(shared) => Shared::new(shared.session.another(), rhythm),
         };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// The same cluster without a cloud beside it, with a watch of its own: the labels of its Nodes are kept, and each provider ID
+    /// names an instance.
+    #[must_use]
+    pub fn without_cloud(self) -> Self {
+        let rhythm = self.inner.rhythm;
+        let inner = match Arc::try_unwrap(self.inner) {
+            Ok(inner) => inner,
+            Err(shared) => Shared::new(shared.session.another(), rhythm),
+        };
+        Self { inner: Arc::new(Shared { book: Some(NodeBook::default()), ..inner }) }
     }
 
     /// `host:port` of the API server, for people.

@@ -9,6 +9,7 @@
 //!  one node, with the count of all ── 10 s ──▶ │ probe       │ ── Alive, Failed ────────┘
 //!                                              └─────────────┘
 //!  certificate requests ── list, when asked ─▶ requests
+//!  nodes with their labels, without a cloud ─▶ labelled
 //!  any kind, for hot objects ── list, watch ─▶ writes
 //!
 //!  the Lease of a roster's controller ── get, create, update ─▶ claim
@@ -45,6 +46,7 @@ mod hot_object_hook;
 mod identity;
 mod intern;
 mod kind;
+mod labelled;
 mod leases;
 mod list_stream;
 mod listing;
@@ -74,4 +76,5 @@ pub use claim::{Claim, ClaimError, Renewal, claim_name};
 pub use cluster::Cluster;
 pub use config::{ClusterConfig, ConnectError, ContextInfo, contexts};
 pub use http::Method;
+pub use labelled::{LabelledNode, Labels, named_by};
 pub use shared::Rhythm;

@@ -14,7 +14,6 @@ use reveille_core::model::node::Node;
 use serde_json::value::RawValue;
 
 use crate::failure::{Failure, Reached};
-use crate::mapping::read_node;
 use crate::page::PAGE_WITHIN;
 use crate::paths;
 use crate::session::Question;
@@ -76,7 +75,7 @@ async fn read(cluster: &Shared, next: Option<String>, what: &str) -> Result<(Arr
         let question = Question { ask, within: PAGE_WITHIN, about: None };
         let mut arrived = Vec::new();
         let mut each = |raw: &RawValue| {
-            arrived.push(read_node(raw, &cluster.interner).map(|read| read.node));
+            arrived.push(cluster.read_node(raw).map(|read| read.node));
         };
         match cluster.session.read_items(question, what, &mut each).await {
             Ok(metadata) => {

@@ -35,7 +35,6 @@ use crate::failure::Failure;
 use crate::identity;
 use crate::listing::{Listing, list};
 use crate::liveness::Held;
-use crate::mapping::read_node;
 use crate::paths;
 use crate::query;
 use crate::sender::{Closed, FactSender};
@@ -84,9 +83,11 @@ pub(crate) async fn run(cluster: &Shared, sender: &FactSender) -> Result<(), Clo
         sender.identify(identity).await?;
         sender.tell(ClusterFact::Synced(nodes.known.values().cloned().collect())).await?;
         cluster.liveness.holds(Some(nodes.held()));
+        cluster.book.iter().for_each(|book| book.holds(Some(&nodes.known)));
         cluster.liveness.is_up(true);
         let gap = follow(cluster, sender, &mut nodes, &mut backoff).await?;
         cluster.liveness.holds(None);
+        cluster.book.iter().for_each(|book| book.holds(None));
         report(cluster, sender, &mut backoff, "follow the nodes", &gap).await?;
     }
 }
@@ -211,7 +212,7 @@ async fn watch_once(
                 fact
             }
             Ok(Some(Step::Gone(raw))) => {
-                nodes.gone(serde_json::from_str::<Headed>(raw.get()).unwrap_or_default().metadata)
+                nodes.gone(serde_json::from_str::<Headed>(raw.get()).unwrap_or_default().metadata, cluster)
             }
             Ok(Some(Step::Long(beginning))) => nodes.long(beginning, cluster, audits).await,
             Ok(Some(Step::Mark(version))) => {
@@ -256,6 +257,7 @@ async fn audit(
     let fresh = NodeList::of(listing);
     let old = std::mem::replace(nodes, fresh);
     cluster.liveness.holds(Some(nodes.held()));
+    cluster.book.iter().for_each(|book| book.holds(Some(&nodes.known)));
     let gone: Vec<_> = old.known.iter().filter(|(name, _)| !nodes.known.contains_key(*name)).collect();
     if gone.len() > AUDIT_LACKS_MAX || went_back(&old.version, &nodes.version) {
         tracing::warn!(
@@ -305,18 +307,19 @@ impl NodeList {
 
     /// The fact in an added or changed object; `None` when nothing that we read has changed.
     fn put(&mut self, raw: &RawValue, cluster: &Shared) -> Option<ClusterFact> {
-        let read = read_node(raw, &cluster.interner)?;
+        let read = cluster.read_node(raw)?;
         cluster.hot_objects.written(&read.node.name);
         self.reach(read.version);
-        self.now(read.node)
+        self.now(read.node, cluster)
     }
 
     /// A node as it is now.
-    fn now(&mut self, node: Arc<Node>) -> Option<ClusterFact> {
+    fn now(&mut self, node: Arc<Node>, cluster: &Shared) -> Option<ClusterFact> {
         match self.known.get(&node.name) {
             Some(told) if *told == node => None,
             _ => {
                 self.known.insert(node.name.clone(), node.clone());
+                cluster.book.iter().for_each(|book| book.put(&node));
                 Some(ClusterFact::Applied(node))
             }
         }
@@ -331,7 +334,7 @@ impl NodeList {
             return None;
         };
         if of.is_gone {
-            return self.gone(of.meta);
+            return self.gone(of.meta, cluster);
         }
         cluster.hot_objects.written(&name);
         // Its version is not that of the place in history: other nodes may have changed before.
@@ -339,7 +342,7 @@ impl NodeList {
         let late = || Failure::timed_out(LONG_WITHIN, cluster.session.server());
         let read = timeout(LONG_WITHIN, query::node(cluster, &name)).await;
         match read.unwrap_or_else(|_| Err(late())) {
-            Ok(Some(node)) => self.now(node),
+            Ok(Some(node)) => self.now(node, cluster),
             // Its end is on the way.
             Ok(None) => None,
             Err(failure) => {
@@ -352,7 +355,7 @@ impl NodeList {
     }
 
     /// The fact in a deleted object.
-    fn gone(&mut self, last: Meta) -> Option<ClusterFact> {
+    fn gone(&mut self, last: Meta, cluster: &Shared) -> Option<ClusterFact> {
         self.reach(last.resource_version);
         let Some(name) = last.name.map(|name| NodeName::from(name.as_str())) else {
             // The count tells that one is missing, and a new list which.
@@ -363,6 +366,7 @@ impl NodeList {
         let uid = last.uid.map(|uid| NodeUid::from(uid.as_str())).or_else(|| told.clone())?;
         if told.as_ref() == Some(&uid) {
             self.known.remove(&name);
+            cluster.book.iter().for_each(|book| book.gone(&name));
         }
         Some(ClusterFact::Deleted { name, uid })
     }

@@ -16,7 +16,6 @@ use reveille_core::model::node::{Node, NodeEvent};
 use serde_json::value::RawValue;
 
 use crate::failure::{Failure, Reached};
-use crate::mapping::read_node;
 use crate::session::Question;
 use crate::shared::Shared;
 use crate::{node_events, paths};
@@ -62,7 +61,7 @@ pub(crate) async fn node(cluster: &Shared, name: &NodeName) -> Result<Option<Arc
     }
     let raw: &RawValue =
         serde_json::from_slice(&body).map_err(|error| Failure::unread("the answer", &error))?;
-    match read_node(raw, &cluster.interner) {
+    match cluster.read_node(raw) {
         Some(read) if read.node.name == *name => Ok(Some(read.node)),
         _ => Err(Failure::malformed("the answer is not that node")),
     }

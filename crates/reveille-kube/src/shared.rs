@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::hot_object_hook::HotObjectHook;
 use crate::intern::Interner;
+use crate::labelled::NodeBook;
 use crate::liveness::Liveness;
 use crate::page::Limit;
 use crate::requests::Recent;
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) hot_objects: HotObjectHook,
     /// Nodes of the next page of their list.
     pub(crate) page: Limit,
+    /// The labels of the Nodes, where they tell pools.
+    pub(crate) book: Option<NodeBook>,
 }
 
 impl Shared {
@@ -70,6 +73,7 @@ impl Shared {
             requests: Recent::default(),
             hot_objects: HotObjectHook::default(),
             page: Limit::default(),
+            book: None,
         }
     }
 }

@@ -53,6 +53,7 @@ pub(crate) struct Meta {
     pub(crate) name: Option<String>,
     pub(crate) uid: Option<String>,
     pub(crate) resource_version: Option<String>,
+    pub(crate) creation_timestamp: Option<String>,
     pub(crate) deletion_timestamp: Option<String>,
     pub(crate) labels: Option<BTreeMap<String, String>>,
     pub(crate) annotations: Option<BTreeMap<String, String>>,

@@ -16,12 +16,14 @@ mod request;
 mod salvage;
 mod subject;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reveille_core::model::node::Node;
 use serde_json::value::RawValue;
 
 pub(crate) use event::{is_telling, said};
+pub(crate) use provider::provider;
 pub(crate) use request::request;
 
 use crate::intern::Interner;
@@ -47,11 +49,15 @@ pub(crate) struct Read {
     pub(crate) node: Arc<Node>,
     /// `metadata.resourceVersion`: where a watch goes on after this object.
     pub(crate) version: Option<String>,
+    /// `metadata.labels`.
+    pub(crate) labels: Option<BTreeMap<String, String>>,
+    /// `metadata.creationTimestamp`.
+    pub(crate) created: Option<String>,
 }
 
 /// Reads one Node. `None` when it has not even a name; the reason is logged.
 pub(crate) fn read_node(raw: &RawValue, interner: &Interner) -> Option<Read> {
-    let (doc, unread) = match serde_json::from_str::<NodeDoc>(raw.get()) {
+    let (mut doc, unread) = match serde_json::from_str::<NodeDoc>(raw.get()) {
         Ok(doc) => (doc, Vec::new()),
         Err(_) => {
             let (doc, unread) = salvage::node(raw);
@@ -61,6 +67,7 @@ pub(crate) fn read_node(raw: &RawValue, interner: &Interner) -> Option<Read> {
         }
     };
     let version = doc.metadata.resource_version.clone();
-    let node = node::map(doc, &unread, interner)?;
-    Some(Read { node: Arc::new(node), version })
+    let created = doc.metadata.creation_timestamp.take();
+    let (node, labels) = node::map(doc, &unread, interner)?;
+    Some(Read { node: Arc::new(node), version, labels, created })
 }

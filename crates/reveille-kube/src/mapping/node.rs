@@ -4,6 +4,7 @@
 //! Ready is kept beside them, with its reason and message, only while it is not True. Lists are sorted where order says
 //! nothing, so that a server which shuffles them causes no change.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -22,8 +23,11 @@ const READY: &str = "Ready";
 /// Longest condition message kept, in bytes; the kubelet repeats whole container errors there.
 const MESSAGE_MAX_BYTES: usize = 256;
 
-/// Maps one Node. `unread` names the fields that could not be decoded. `None` without a name.
-pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) -> Option<Node> {
+/// What the labels of a Node are.
+type Labels = Option<BTreeMap<String, String>>;
+
+/// Maps one Node, and hands on its labels. `unread` names the fields that could not be decoded. `None` without a name.
+pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) -> Option<(Node, Labels)> {
     let name = doc.metadata.name.as_deref().filter(|name| !name.is_empty())?;
     let spec = doc.spec.unwrap_or_default();
     let status = doc.status.unwrap_or_default();
@@ -49,7 +53,7 @@ pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) ->
         // Nearly always the same text: one copy of it for each machine does.
         system_uuid = Some(id.clone());
     }
-    Some(Node {
+    let node = Node {
         name: NodeName::from(name),
         uid: NodeUid::from(doc.metadata.uid.as_deref().unwrap_or_default()),
         provider,
@@ -65,7 +69,8 @@ pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) ->
         uninitialized: taints.iter().any(|taint| taint.key == UNINITIALIZED),
         intent: intent::read(&doc.metadata, taints, signs_read),
         taints: keys(taints, interner),
-    })
+    };
+    Some((node, doc.metadata.labels))
 }
 
 /// An id or a version, where there is one.
@@ -83,10 +88,7 @@ fn keys(taints: &[Taint], interner: &Interner) -> Box<[Arc<str>]> {
     keys.into()
 }
 
-fn zone(
-    labels: &Option<std::collections::BTreeMap<String, String>>,
-    interner: &Interner,
-) -> Option<ZoneName> {
+fn zone(labels: &Labels, interner: &Interner) -> Option<ZoneName> {
     let zone = labels.as_ref()?.get(ZONE).filter(|zone| !zone.is_empty())?;
     Some(ZoneName::new(interner.share(zone)))
 }

@@ -17,6 +17,7 @@ pub(crate) fn node(raw: &RawValue) -> (NodeDoc, Vec<&'static str>) {
         name: from.field("metadata.name"),
         uid: from.field("metadata.uid"),
         resource_version: from.field("metadata.resourceVersion"),
+        creation_timestamp: from.field("metadata.creationTimestamp"),
         // Whatever it holds, its being there is the sign.
         deletion_timestamp: from.at("metadata.deletionTimestamp").map(|value| value.to_string()),
         labels: from.field("metadata.labels"),

@@ -20,7 +20,7 @@ use reveille_core::model::roster::{
 use reveille_core::model::time::Span;
 use reveille_wire::roster::{
     CheckedRoster, CloudRef, ClusterRef, EtcdRef, Origin, Place, ReadRosterError, UNREACHABLE_CONDITIONS,
-    Written, read, read_file,
+    Written, cluster_mark, read, read_file,
 };
 
 fn folder(name: &str) -> PathBuf {
@@ -59,6 +59,28 @@ fn every_mistake_is_told_in_these_words() {
         }
     }
     assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+#[test]
+fn roster_without_clouds_has_the_nodes_of_its_cluster_for_machines() {
+    let checked = good("alone.yaml", None).remove(0);
+    assert!(!checked.has_cloud());
+    let cluster =
+        ClusterRef { kubeconfig: Some(PathBuf::from("conf/admin.conf")), context: Some("edge".to_owned()) };
+    assert_eq!(checked.clouds, BTreeMap::from([("machines".into(), CloudRef::Cluster(cluster))]));
+    let label = |key: &str, value: &str| Some(Mark::Metadata(key.into(), value.into()));
+    let [leads, works] =
+        ["control-plane", "workers"].map(|name| &checked.roster.pools[&PoolName::from(name)]);
+    assert_eq!(
+        (&leads.owned.cluster, leads.owned.pool.clone()),
+        (&cluster_mark(), label("node-role.kubernetes.io/control-plane", ""))
+    );
+    assert_eq!(works.owned.pool, label("reveille.dev/role", "worker"));
+    assert_eq!((leads.repair.rejoin, leads.repair.reboot), (Mode::Act, Mode::Off));
+    assert_eq!(
+        (works.repair.rejoin, works.repair.reboot, works.repair.network),
+        (Mode::Propose, Mode::Off, Mode::Off)
+    );
 }
 
 #[test]
@@ -129,7 +151,7 @@ fn every_field_reaches_its_place() {
     let files: Vec<&Path> = (checked.clouds.values())
         .filter_map(|at| match at {
             CloudRef::OpenStack { clouds_file, .. } => clouds_file.as_deref(),
-            CloudRef::Ec2 { .. } => None,
+            CloudRef::Ec2 { .. } | CloudRef::Cluster(_) => None,
         })
         .collect();
     assert_eq!(files, [Path::new("/etc/openstack/clouds.yaml"), Path::new("/home/ada/clouds.yaml")]);

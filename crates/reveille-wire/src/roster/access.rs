@@ -22,6 +22,11 @@ use super::tree::Kind;
 pub(super) fn access(field: Option<Field<'_>>, clouds: &Clouds, complaints: &mut Complaints) -> Access {
     const BUSY: &str = "roles change a few times a year, and reading them is work for Keystone";
     let mut access = Access::default();
+    if let Some(field) = field.as_ref().filter(|_| clouds.values().any(|(at, _)| at.is_cluster())) {
+        let wrong = "the roster lists no cloud whose users could be read";
+        complaints.add(&field.spot, wrong, "take it out, or list the cloud under spec.clouds");
+        return access;
+    }
     let Some(section) = field.and_then(|field| Section::open(&field, ACCESS, complaints)) else {
         return access;
     };

@@ -88,13 +88,15 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
     let named = metadata
         .and_then(|section| section.require("name", "name the roster, as in {name: prod}", complaints));
     let name = named.as_ref().and_then(|field| field.name("the roster's name", complaints));
-    let spec = section.require("spec", "write spec with clouds and pools", complaints);
+    let spec = section.require("spec", "write spec with pools", complaints);
     let spec = Section::open(&spec?, SPEC, complaints)?;
     let cluster = clouds::cluster(spec.take("cluster"), origin, complaints);
     let rancher = rancher::rancher(spec.take("rancher"), origin, complaints);
     let hot = hot::hot(spec.take("hot"), HOT, complaints);
-    let cloud_list = spec.require("clouds", "list the clouds that the machines live in", complaints);
-    let clouds = clouds::clouds(cloud_list, origin, complaints);
+    let clouds = match spec.take("clouds") {
+        None if !spec.has_empty() => clouds::alone::clouds(&cluster, spec.spot.clone()),
+        listed => clouds::clouds(listed, origin, complaints),
+    };
     let network = network::network(spec.take("network"), &clouds, complaints);
     let access = access::access(spec.take("access"), &clouds, complaints);
     let limits = timing::limits(spec.take("limits"), complaints);

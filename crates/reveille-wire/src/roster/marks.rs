@@ -4,6 +4,8 @@
 //! cloud. A mark that no object can carry would match nothing, and no error would tell the operator why. Tags of EC2 are
 //! pairs: there `tag: key=value` and `metadata: {key: value}` mean the same, and the cluster's key alone means any value of
 //! it. An empty mark is not allowed: it would match everything, and the controller could delete machines of other owners.
+//!
+//! Without a cloud every Node is the cluster's own, and one label tells its pool (`selector`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,10 +14,10 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
 
 use super::CloudRef;
-use super::clouds::{KINDS, Words};
+use super::clouds::{KINDS, Words, alone};
 use super::complaint::{Complaints, Spot, quote};
 use super::section::{Field, Section};
-use super::shape::{OWNED, OWNED_POOL};
+use super::shape::{OWNED, OWNED_POOL, SELECTOR};
 use super::tree::Kind;
 
 /// Marks of a pool, with the positions where they are written.
@@ -50,6 +52,54 @@ pub(super) fn owned(field: &Field<'_>, at: Option<&CloudRef>, complaints: &mut C
         return None;
     }
     Some(Owned { marks: Ownership { cluster, pool }, spot: section.spot })
+}
+
+/// What tells the machines of a pool in a cluster without a cloud: its `selector`; without one they are all machines.
+pub(super) fn selected(pool: &Section<'_>, complaints: &mut Complaints) -> Option<Owned> {
+    let cluster = alone::mark();
+    let Some(field) = pool.take("selector") else {
+        return Some(Owned { marks: Ownership::of_cluster(cluster), spot: pool.spot.clone() });
+    };
+    let section = Section::open(&field, SELECTOR, complaints)?;
+    let labels = section.require("matchLabels", "write matchLabels: {key: value}", complaints)?;
+    let pool = label(&labels, complaints)?;
+    Some(Owned { marks: Ownership { cluster, pool: Some(pool) }, spot: section.spot })
+}
+
+/// One label, whose value may be empty, as that of `node-role.kubernetes.io/control-plane` is.
+fn label(field: &Field<'_>, complaints: &mut Complaints) -> Option<Mark> {
+    let Kind::Map(entries) = &field.tree.kind else {
+        let wrong = format!("{} stands where a map of one label belongs", field.tree.noun());
+        complaints.add(&field.spot, wrong, "write matchLabels: {key: value}");
+        return None;
+    };
+    let [(key, value)] = entries.as_slice() else {
+        let wrong = format!("{} labels are given; one label tells a pool", entries.len());
+        complaints.add(&field.spot, wrong, "keep the label that only this pool's machines carry");
+        return None;
+    };
+    let (takes, characters) = alone::WORDS.takes_key;
+    let spot = field.spot.member(value.at, &key.text);
+    if !takes(&key.text) {
+        let spot = field.spot.member(key.at, &key.text);
+        complaints.add(&spot, format!("{} cannot be a label's key", quote(&key.text)), characters);
+        return None;
+    }
+    let text = match &value.kind {
+        Kind::Text(text) => text.as_str(),
+        other => {
+            let noun = if *other == Kind::Nothing { "nothing" } else { value.noun() };
+            let wrong = format!("{noun} stands where the label's value belongs");
+            complaints.add(&spot, wrong, "write its value; \"\" where it is empty");
+            return None;
+        }
+    };
+    if !alone::is_label_value(text) {
+        let wrong = format!("{} cannot be a label's value", quote(text));
+        complaints.add(&spot, wrong, "write up to 63 letters, digits, \"-\", \"_\" and \".\"");
+        return None;
+    }
+    Some(Mark::Metadata(Arc::from(key.text.as_str()), Arc::from(text)))
 }
 
 /// Exactly one of `tag` and `metadata`.
@@ -128,7 +178,7 @@ pub(super) fn contests(claimants: &[Claimant<'_>], complaints: &mut Complaints) 
             complaints.add(
                 &one.owned.spot,
                 format!("it has the same marks as {names}, so they would claim the same machines"),
-                "give each pool a mark of its own under owned.pool",
+                format!("give each pool a mark of its own under {}", one.field()),
             );
         }
         let narrower = claimants.iter().filter(|other| {
@@ -138,7 +188,7 @@ pub(super) fn contests(claimants: &[Claimant<'_>], complaints: &mut Complaints) 
             complaints.add(
                 &one.owned.spot,
                 format!("every machine of {names} carries these marks too"),
-                format!("give pool {:?} a mark of its own under owned.pool", one.pool),
+                format!("give pool {:?} a mark of its own under {}", one.pool, one.field()),
             );
         }
         let shared = claimants
@@ -155,6 +205,11 @@ pub(super) fn contests(claimants: &[Claimant<'_>], complaints: &mut Complaints) 
 }
 
 impl Claimant<'_> {
+    /// Where a mark of the pool is written.
+    fn field(&self) -> &'static str {
+        if self.owned.marks.cluster == alone::mark() { "selector.matchLabels" } else { "owned.pool" }
+    }
+
     fn same_cloud(&self, other: &Self) -> bool {
         self.cloud == other.cloud
     }

@@ -36,7 +36,9 @@ use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 use thiserror::Error;
 
+pub use clouds::alone::mark as cluster_mark;
 pub use complaint::{Complaint, Place, Refusal, Written};
+
 pub use network::UNREACHABLE_CONDITIONS;
 pub use pools::MIN_UNLESS_WRITTEN;
 
@@ -62,6 +64,13 @@ pub struct CheckedRoster {
     pub hot: Option<HotRef>,
     /// Where the marks of each pool are written.
     pub written: BTreeMap<PoolName, Written>,
+}
+
+impl CheckedRoster {
+    /// The roster lists a cloud; else its machines are those of the cluster alone.
+    pub fn has_cloud(&self) -> bool {
+        !self.clouds.values().any(CloudRef::is_cluster)
+    }
 }
 
 /// Where the cluster's API and the credentials for it are.
@@ -141,9 +150,16 @@ pub enum CloudRef {
         /// The id in the tag key `kubernetes.io/cluster/<id>`: only machines that carry it are listed.
         cluster: String,
     },
+    /// No cloud: the cluster's own Nodes, and the machine records of other systems in it.
+    Cluster(ClusterRef),
 }
 
 impl CloudRef {
+    /// The cluster alone, as a roster without `spec.clouds` has it.
+    pub fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
     /// How long a cloud may deny that an instance exists after it was first seen. `None`: the answers of the cloud agree at once.
     pub const fn settles_within(&self) -> Option<Span> {
         self.words().settles_within

@@ -27,6 +27,15 @@ pub(super) fn network(field: Option<Field<'_>>, clouds: &Clouds, complaints: &mu
     let Some(section) = field.and_then(|field| Section::open(&field, NETWORK, complaints)) else {
         return network;
     };
+    if clouds.values().any(|(at, _)| at.is_cluster()) {
+        for name in ["router", "addressPairs"] {
+            if let Some(field) = section.take(name) {
+                let wrong = "the roster lists no cloud that could have it";
+                complaints.add(&field.spot, wrong, "take the line out, or list the cloud under spec.clouds");
+                return network;
+            }
+        }
+    }
     if let Some(field) = section.take("podCIDRs") {
         network.pod_ranges = pod_ranges(&field, complaints);
     }

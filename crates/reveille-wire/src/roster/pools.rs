@@ -41,8 +41,7 @@ pub(super) fn pools(
     let (mut used, mut astray) = (BTreeSet::new(), false);
     for item in items {
         let Some(section) = Section::open(&item, POOL, complaints) else { continue };
-        let cloud = section.require("cloud", "name the cloud that the pool is in", complaints);
-        let cloud = cloud.and_then(|field| cloud_of(&field, clouds, complaints));
+        let cloud = cloud(&section, clouds, complaints);
         astray |= cloud.is_none();
         used.extend(cloud.clone());
         let at = cloud.as_ref().and_then(|name| clouds.get(name)).map(|(at, _)| at);
@@ -65,6 +64,32 @@ pub(super) fn pools(
     marks::contests(&claimants, complaints);
     read.into_iter().map(|draft| (draft.pool.name.clone(), (draft.pool, draft.owned.spot))).collect()
 }
+
+/// The cloud that the pool is in.
+fn cloud(section: &Section<'_>, clouds: &Clouds, complaints: &mut Complaints) -> Option<CloudName> {
+    let alone = clouds.iter().find(|(_, (at, _))| at.is_cluster()).map(|(name, _)| name.clone());
+    if alone.is_none() {
+        let cloud = section.require("cloud", "name the cloud that the pool is in", complaints);
+        return cloud.and_then(|field| cloud_of(&field, clouds, complaints));
+    }
+    for (name, wrong) in OF_CLOUDS {
+        if let Some(field) = section.take(name) {
+            let instead =
+                if name == "owned" { "write selector: {matchLabels: {key: value}}" } else { LIST_CLOUDS };
+            complaints.add(&field.spot, wrong, instead);
+        }
+    }
+    alone
+}
+
+/// Fields of a pool that need a cloud, and why.
+const OF_CLOUDS: [(&str, &str); 4] = [
+    ("cloud", "the roster lists no cloud"),
+    ("owned", "the roster lists no cloud, and its machines are told by their labels"),
+    ("securityGroups", "the roster lists no cloud that could have security groups"),
+    ("throughGroup", "the roster lists no cloud that could have groups of machines"),
+];
+const LIST_CLOUDS: &str = "take the line out, or list the cloud under spec.clouds";
 
 struct Draft {
     pool: Pool,
@@ -92,17 +117,12 @@ fn pool(
     complaints: &mut Complaints,
 ) -> Option<Draft> {
     let named = section.require("name", "name the pool", complaints);
-    let owned = section.require(
-        "owned",
-        "say which mark on the instances proves that they are yours: owned: {tag: \"key=value\"}",
-        complaints,
-    );
     let name = named.as_ref().and_then(|field| field.name("the pool's name", complaints));
-    let owned = owned.and_then(|field| marks::owned(&field, at, complaints));
+    let owned = owned(section, at, complaints);
     let groups = section.take("securityGroups").map_or_else(Vec::new, |field| groups(&field, complaints));
     let min = section.take("min").and_then(|field| field.count((0, 100_000), "", complaints));
     let deadlines = deadlines(section, timing, complaints);
-    let repair = repair(section, complaints);
+    let repair = repair(section, at, complaints);
     let startup_taints = section.take("startupTaints").map(|field| taints(&field, complaints));
     let keep = section.take("keep").and_then(|field| keep(&field, complaints));
     let paused = section.take("paused").and_then(|field| field.switch(complaints));
@@ -122,6 +142,23 @@ fn pool(
         through_group: through_group.unwrap_or(false),
     };
     Some(Draft { pool, named, owned })
+}
+
+/// What proves on a machine that it is the pool's.
+fn owned(section: &Section<'_>, at: Option<&CloudRef>, complaints: &mut Complaints) -> Option<Owned> {
+    if at.is_some_and(CloudRef::is_cluster) {
+        return marks::selected(section, complaints);
+    }
+    if let Some(field) = section.take("selector") {
+        let instead = "write owned, with the marks on the instances; labels prove nothing there";
+        complaints.add(&field.spot, "a pool in a cloud is told by marks of its instances", instead);
+    }
+    let owned = section.require(
+        "owned",
+        "say which mark on the instances proves that they are yours: owned: {tag: \"key=value\"}",
+        complaints,
+    );
+    marks::owned(&owned?, at, complaints)
 }
 
 fn groups(field: &Field<'_>, complaints: &mut Complaints) -> Vec<GroupRef> {
@@ -270,8 +307,20 @@ fn keep(field: &Field<'_>, complaints: &mut Complaints) -> Option<Keep> {
     })
 }
 
-fn repair(pool: &Section<'_>, complaints: &mut Complaints) -> Repair {
-    let mut repair = Repair::default();
+/// What may be done where nothing is written and there is no cloud: the agent of a machine can bring its Node back.
+const BY_AGENTS: Repair = Repair {
+    network: Mode::Off,
+    rejoin: Mode::Propose,
+    reboot: Mode::Off,
+    replace: Mode::Off,
+    cleanup: Mode::Off,
+};
+
+/// Without a cloud nothing can be done to a machine but through its agent.
+const BY_CLOUDS: &str = "the roster lists no cloud by which it could be done";
+
+fn repair(pool: &Section<'_>, at: Option<&CloudRef>, complaints: &mut Complaints) -> Repair {
+    let mut repair = if at.is_some_and(CloudRef::is_cluster) { BY_AGENTS } else { Repair::default() };
     let Some(section) = pool.take("repair").and_then(|field| Section::open(&field, REPAIR, complaints))
     else {
         return repair;
@@ -284,8 +333,15 @@ fn repair(pool: &Section<'_>, complaints: &mut Complaints) -> Repair {
         ("cleanup", &mut repair.cleanup),
     ];
     for (name, mode) in fields {
-        let read = section.take(name).and_then(|field| field.mode(complaints));
-        *mode = read.unwrap_or(*mode);
+        let Some(field) = section.take(name) else { continue };
+        *mode = field.mode(complaints).unwrap_or(*mode);
+        if *mode == Mode::Act && name != "rejoin" && at.is_some_and(CloudRef::is_cluster) {
+            complaints.add(
+                &field.spot,
+                BY_CLOUDS,
+                "write propose or off, or list the cloud under spec.clouds",
+            );
+        }
     }
     repair
 }

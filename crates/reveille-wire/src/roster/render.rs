@@ -172,6 +172,13 @@ fn cluster(lines: &mut Lines, cluster: &ClusterRef) {
 }
 
 fn clouds(lines: &mut Lines, clouds: &[ProposedCloud]) {
+    if clouds.iter().all(|cloud| cloud.at.is_cluster()) {
+        lines.line(format_args!(
+            "  # No clouds are listed: the machines are the Nodes of the cluster, and nothing is done to them"
+        ));
+        lines.line(format_args!("  # but through their agents (repair.rejoin)."));
+        return;
+    }
     lines.line(format_args!("  clouds:"));
     for cloud in clouds {
         lines.notes("    ", &cloud.notes);
@@ -213,25 +220,37 @@ fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
         (spelled(&pool.owned.cluster, at), pool.owned.pool.as_ref().map(|mark| spelled(mark, at)));
     lines.notes("    ", &pool.notes);
     lines.line(format_args!("    - name: {}", scalar(pool.name.as_str())));
-    lines.line(format_args!("      cloud: {}", scalar(pool.cloud.as_str())));
-    lines.line(format_args!(
-        "      # The marks on an instance that prove it is ours. Its name is never enough."
-    ));
-    let of_pool = match &of_pool {
-        None => String::new(),
-        Some(Mark::Tag(tag)) => format!(", pool: {}", scalar(tag)),
-        Some(mark @ Mark::Metadata(..)) => format!(", pool: {{{}}}", mark_field(mark)),
-    };
-    lines.line(format_args!("      owned: {{{}{of_pool}}}", mark_field(&cluster)));
+    if at.is_some_and(CloudRef::is_cluster) {
+        selector(lines, of_pool.as_ref());
+    } else {
+        lines.line(format_args!("      cloud: {}", scalar(pool.cloud.as_str())));
+        lines.line(format_args!(
+            "      # The marks on an instance that prove it is ours. Its name is never enough."
+        ));
+        let of_pool = match &of_pool {
+            None => String::new(),
+            Some(Mark::Tag(tag)) => format!(", pool: {}", scalar(tag)),
+            Some(mark @ Mark::Metadata(..)) => format!(", pool: {{{}}}", mark_field(mark)),
+        };
+        lines.line(format_args!("      owned: {{{}{of_pool}}}", mark_field(&cluster)));
+    }
     if !pool.groups.is_empty() {
         let groups: Vec<String> = pool.groups.iter().map(group).collect();
         lines.line(format_args!("      securityGroups: [{}]", groups.join(", ")));
     }
-    lines.line(format_args!("      min: {}  # Reveille never leaves fewer machines than this", pool.min));
+    let is_alone = at.is_some_and(CloudRef::is_cluster);
+    if !is_alone {
+        lines.line(format_args!("      min: {}  # Reveille never leaves fewer machines than this", pool.min));
+    }
     let within = pool.join_within.map_or_else(|| "never".to_owned(), duration::text);
     lines.line(format_args!("      join: {{within: {within}}}"));
     lines.line(format_args!("      # off: not shown. propose: shown, not done. act: done."));
     let Repair { network, rejoin, reboot, replace, cleanup } = pool.repair;
+    if is_alone {
+        // The other classes are off unless written, and have no cloud by which they could be done.
+        lines.line(format_args!("      repair: {{rejoin: {}}}", mode(rejoin)));
+        return;
+    }
     lines.line(format_args!(
         "      repair: {{network: {}, rejoin: {}, reboot: {}, replace: {}, cleanup: {}}}",
         mode(network),
@@ -245,6 +264,16 @@ fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
             "      # true: a machine of this pool may be replaced through the cloud's group that keeps it."
         ));
         lines.line(format_args!("      throughGroup: {through}"));
+    }
+}
+
+/// The label that tells the Nodes of a pool.
+fn selector(lines: &mut Lines, label: Option<&Mark>) {
+    if let Some(Mark::Metadata(key, value)) = label {
+        let (key, value) = (scalar(key), scalar(value));
+        lines.line(format_args!(
+            "      selector: {{matchLabels: {{{key}: {value}}}}}  # a label of its Nodes"
+        ));
     }
 }
 

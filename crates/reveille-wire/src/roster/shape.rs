@@ -48,6 +48,7 @@ pub(super) const POOL: Shape = Shape {
         "name",
         "cloud",
         "owned",
+        "selector",
         "securityGroups",
         "startupTaints",
         "min",
@@ -61,6 +62,7 @@ pub(super) const POOL: Shape = Shape {
 };
 pub(super) const OWNED: Shape = Shape { path: "spec.pools[].owned", fields: &["tag", "metadata", "pool"] };
 pub(super) const OWNED_POOL: Shape = Shape { path: "spec.pools[].owned.pool", fields: &["tag", "metadata"] };
+pub(super) const SELECTOR: Shape = Shape { path: "spec.pools[].selector", fields: &["matchLabels"] };
 pub(super) const GROUP: Shape = Shape { path: "spec.pools[].securityGroups[]", fields: &["name", "id"] };
 pub(super) const JOIN: Shape = Shape { path: "spec.pools[].join", fields: &["within"] };
 pub(super) const DEADLINES: Shape = Shape {
@@ -94,7 +96,7 @@ pub(super) const TIMING: Shape = Shape {
     ],
 };
 
-const ALL: [Shape; 28] = [
+const ALL: [Shape; 29] = [
     DOCUMENT,
     METADATA,
     SPEC,
@@ -116,6 +118,7 @@ const ALL: [Shape; 28] = [
     POOL,
     OWNED,
     OWNED_POOL,
+    SELECTOR,
     GROUP,
     JOIN,
     DEADLINES,
@@ -140,6 +143,9 @@ impl Shape {
         }
         if self == OWNED || self == OWNED_POOL {
             return OWNED_BY.to_owned();
+        }
+        if self == SELECTOR {
+            return format!("write the label under it: matchLabels: {{{name}: …}}");
         }
         let homes = ALL.iter().filter(|shape| **shape != self && shape.fields.contains(&name));
         let homes: Vec<&str> = homes.map(|shape| shape.path).take(HOMES_TOLD + 1).collect();

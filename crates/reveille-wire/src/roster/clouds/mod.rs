@@ -6,6 +6,7 @@
 //!
 //! What one kind of cloud has of its own in a roster is [`Words`]: a file beside this one, and a line in [`KINDS`].
 
+pub(in crate::roster) mod alone;
 mod ec2;
 mod openstack;
 
@@ -44,7 +45,7 @@ pub(super) struct Words {
     pub(super) is_group_id: fn(&str) -> bool,
 }
 
-/// Every kind. The first one's rules hold for a pool whose cloud is not known.
+/// Every kind that `spec.clouds` may list. The first one's rules hold for a pool whose cloud is not known.
 pub(super) static KINDS: [&Words; 2] = [&openstack::WORDS, &ec2::WORDS];
 
 impl CloudRef {
@@ -53,6 +54,7 @@ impl CloudRef {
         match self {
             Self::OpenStack { .. } => &openstack::WORDS,
             Self::Ec2 { .. } => &ec2::WORDS,
+            Self::Cluster(_) => &alone::WORDS,
         }
     }
 }

@@ -19,6 +19,7 @@ mod sources;
 mod surviving;
 mod taken;
 mod troubled;
+mod without_cloud;
 
 use std::process::ExitCode;
 
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         scenario!(rancher::faulty_records_are_found_and_sound_ones_are_not, 10),
         scenario!(crashes::a_kill_around_network_calls_neither_repeats_nor_loses_one, 30),
         scenario!(crashes::a_kill_around_deletions_neither_repeats_nor_loses_one, 70),
+        scenario!(without_cloud::cluster_without_cloud_is_told_by_nodes_and_claims, 90),
         scenario!(network::every_port_is_read_and_what_cannot_be_repaired_is_not_tried, 30),
         scenario!(network::a_group_that_does_not_stick_is_given_up_after_its_tries, 45),
         scenario!(network::an_unreachable_node_is_nudged_and_leftovers_are_cleaned, 60),

@@ -11,6 +11,7 @@
 pub(crate) mod agents;
 pub(crate) mod cloud;
 pub(crate) mod cluster;
+pub(crate) mod machines;
 pub(crate) mod poller;
 pub(crate) mod post;
 pub(crate) mod providers;

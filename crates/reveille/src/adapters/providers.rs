@@ -25,6 +25,9 @@ pub(crate) const PROVIDERS: &[&dyn Provider] = &[&reveille_ec2::Ec2, &reveille_o
 
 /// The name of this cloud in messages.
 pub(crate) fn entry(at: &CloudRef) -> Arc<str> {
+    if at.is_cluster() {
+        return Arc::from("machines");
+    }
     let entry = PROVIDERS.iter().find_map(|provider| provider.entry(at));
     entry.unwrap_or_else(|| Arc::from("a cloud of no kind that is known here"))
 }

@@ -20,13 +20,41 @@ pub(crate) struct Rosters {
         help_heading = GLOBAL_OPTIONS,
         value_name = "FILE",
         env = "REVEILLE_ROSTER",
-        default_value = "reveille.yaml"
+        default_value = USUAL_FILE
     )]
     pub(crate) roster: Vec<PathBuf>,
 
     /// Directory of ledgers and pauses, with a subdirectory for each roster [default: $XDG_STATE_HOME/reveille]
     #[arg(long, global = true, help_heading = GLOBAL_OPTIONS, value_name = "DIR", env = "REVEILLE_STATE")]
     pub(crate) state: Option<PathBuf>,
+}
+
+impl Rosters {
+    /// A roster was named, or the usual file is there.
+    pub(crate) fn is_there(&self) -> bool {
+        self.roster.iter().any(|file| file.as_os_str() != USUAL_FILE || file.exists())
+    }
+}
+
+/// The roster of the working directory.
+const USUAL_FILE: &str = "reveille.yaml";
+
+/// A cluster that is looked at without a roster.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// Without a roster: context of the kubeconfig [default: its current one]
+    #[arg(long, value_name = "CONTEXT")]
+    pub(crate) context: Option<String>,
+    /// Without a roster: kubeconfig [default: KUBECONFIG, then ~/.kube/config]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+}
+
+impl Reach {
+    /// The cluster was named, and so no roster is meant.
+    pub(crate) fn is_given(&self) -> bool {
+        self.context.is_some() || self.kubeconfig.is_some()
+    }
 }
 
 /// What can be asked of a cluster.
@@ -43,7 +71,7 @@ pub(crate) enum Command {
     Why(Why),
     /// List the next repair steps, and what blocks them
     #[command(after_long_help = PLAN_EXAMPLES)]
-    Plan,
+    Plan(Plan),
     /// List incidents
     Incidents(Incidents),
     /// Pause repairs of the roster, a pool or a machine
@@ -140,9 +168,11 @@ const STATUS_EXAMPLES: &str = "\
 Examples:
   reveille status                   machines with problems
   reveille status --all             all machines
+  reveille status --context prod    a cluster without a roster: its Nodes and machine records
   reveille status -o json | jq '.machines[] | select(.answers == \"no\") | .name'
 
-Asks the running controller. If none runs, it reads cluster and cloud once and changes nothing.
+Asks the running controller. If none runs, it reads cluster and cloud once and changes nothing. Without a roster file it \
+reads the current context of the kubeconfig.
 
 Exit codes: 0 all machines Ready · 1 a machine is not Ready or missing · 2 unknown · 64 usage error or invalid roster";
 
@@ -152,6 +182,9 @@ pub(crate) struct Status {
     /// Also show machines without problems
     #[arg(long)]
     pub(crate) all: bool,
+    /// The cluster, where there is no roster.
+    #[command(flatten)]
+    pub(crate) reach: Reach,
 }
 
 const WHY_EXAMPLES: &str = "\
@@ -170,12 +203,23 @@ pub(crate) struct Why {
     /// Also show each of the fourteen stages: entered, left, attempts, deadline, last error
     #[arg(long)]
     pub(crate) timeline: bool,
+    /// The cluster, where there is no roster.
+    #[command(flatten)]
+    pub(crate) reach: Reach,
 }
 
 const PLAN_EXAMPLES: &str = "\
 Examples:
   reveille plan
   reveille plan -o yaml";
+
+/// `plan`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Plan {
+    /// The cluster, where there is no roster.
+    #[command(flatten)]
+    pub(crate) reach: Reach,
+}
 
 /// `incidents`.
 #[derive(Args, Clone, Debug)]

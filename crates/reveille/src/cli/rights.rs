@@ -36,11 +36,14 @@ pub(crate) struct Rbac {
     /// Also read the objects of reveille hot: common kinds, Rancher's records, API server metrics; no secrets
     #[arg(long)]
     pub(crate) hot: bool,
+    /// Also list machine records of Karpenter, Cluster API, Gardener, Metal3 and OpenShift, for rosters without clouds
+    #[arg(long)]
+    pub(crate) records: bool,
     /// Name of a roster: allow changes of its Lease only, and not of every Lease in kube-system; repeatable
     #[arg(long = "only", value_name = "ROSTER", value_parser = name)]
     pub(crate) only: Vec<String>,
     /// Instead: the rights of `reveille rancher inspect` on one of its two clusters
-    #[arg(long, value_name = "WHERE", conflicts_with_all = ["cleanup", "join", "hot", "only"])]
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["cleanup", "join", "hot", "records", "only"])]
     pub(crate) rancher: Option<Rights>,
     /// With --rancher management: also list plan secrets, which contain credentials
     #[arg(long, requires = "rancher")]

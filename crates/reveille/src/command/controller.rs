@@ -16,6 +16,7 @@ use anyhow::anyhow;
 use reveille_core::model::id::RosterName;
 use reveille_diagnose::Judge;
 use reveille_kube::rbac;
+use reveille_machines::{Kind, kinds};
 use reveille_wire::roster::{self, CheckedRoster};
 
 use super::{
@@ -82,7 +83,7 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
         Command::Run(args) => on_runtime(run::run(context, &args)),
         Command::Status(args) => on_runtime(queries::status(context, &args)),
         Command::Why(args) => on_runtime(queries::why(context, &args)),
-        Command::Plan => on_runtime(queries::plan(context)),
+        Command::Plan(args) => on_runtime(queries::plan(context, &args)),
         Command::Incidents(args) => on_runtime(queries::incidents(context, &args)),
         Command::Pause(args) => pause::pause(context, &args),
         Command::Resume(args) => pause::resume(context, &args),
@@ -112,7 +113,7 @@ pub(super) const fn has_one_form(command: &Command) -> Option<&'static str> {
         Command::Run(_)
         | Command::Status(_)
         | Command::Why(_)
-        | Command::Plan
+        | Command::Plan(_)
         | Command::Incidents(_)
         | Command::Hot(_)
         | Command::Simulate(_)
@@ -123,13 +124,21 @@ pub(super) const fn has_one_form(command: &Command) -> Option<&'static str> {
     }
 }
 
+/// The right to list every kind of machine record that is understood.
+fn record_rights() -> rbac::Grant {
+    let rule = |kind: &Kind| rbac::allow(&kind.group, &[&*kind.plural], &["list"]);
+    let rules = kinds().iter().map(rule).collect();
+    rbac::Grant { name: "reveille-machines".to_owned(), namespace: None, rules }
+}
+
 /// The roles of an account, and their bindings.
 fn permissions(args: Rbac) -> Result<Answer, Failure> {
     let grants = match args.rancher {
         Some(place) => rancher::rights(&args, place),
         None => {
-            let Rbac { cleanup, join, hot, only: rosters, .. } = args;
-            rbac::grants(&rbac::Wanted { cleanup, join, hot, rosters })
+            let Rbac { cleanup, join, hot, records, only: rosters, .. } = args;
+            let records = records.then(record_rights);
+            rbac::grants(&rbac::Wanted { cleanup, join, hot, rosters }).into_iter().chain(records).collect()
         }
     };
     let yaml = rbac::manifest(&grants, &args.service_account, &args.namespace).map_err(Failure::internal)?;

@@ -3,6 +3,7 @@
 //! ```text
 //!  kubeconfig  ─▶ nodes, pod ranges ┐
 //!  the cloud   ─▶ the whole project ┴▶ survey ─▶ Proposal ─▶ file, and tasks for the operator
+//!  no cloud that can be read, or machines without marks ─▶ the cluster alone ─▶ Proposal
 //! ```
 //!
 //! The command only reads, and its roster allows no action: every repair is `propose` or `off`. What it could not find
@@ -26,11 +27,11 @@ use reveille_wire::roster::render::{Proposal, render};
 use reveille_wire::roster::{self, ClusterRef, Origin};
 
 use super::{Answer, Context};
+use crate::adapters::machines::{NodesFrom, project};
 use crate::adapters::providers;
 use crate::cli::exit::Exit;
 use crate::cli::{self, failure::Failure};
-use crate::survey::{Gap, Place};
-use crate::survey::{Survey, plain_name, propose, read};
+use crate::survey::{self, Gap, Place, Survey, plain_name, propose, read};
 
 /// `init`.
 pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, Failure> {
@@ -44,7 +45,16 @@ pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, 
     }
     let cluster_config = ClusterConfig { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
     let chosen = choose_context(&cluster_config)?;
-    let (nodes, Opened { project, site }) = open(args, &cluster_config).await?;
+    let named = args.kubeconfig.clone().or_else(kubeconfig_of_environment);
+    let cluster = ClusterRef {
+        kubeconfig: named.as_deref().map(absolute).transpose()?,
+        context: chosen.as_ref().map(|context| context.name.clone()),
+    };
+    let name = args.name.clone().unwrap_or_else(|| roster_name(chosen.as_ref()));
+    let (nodes, Opened { project, site }) = match open(args, &cluster_config).await? {
+        Opening::Cloud(nodes, opened) => (nodes, opened),
+        Opening::Alone(unknown) => return alone(args, &cluster_config, name, cluster, unknown).await,
+    };
     if let Some(warning) = project.warning() {
         drop(writeln!(std::io::stderr().lock(), "note: {warning}"));
     }
@@ -53,42 +63,87 @@ pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, 
         .await
         .map_err(|error| unread(error, &*site))?;
     let settled = propose::settle(&survey, &*site)?;
-    let place = Place {
-        roster: args.name.clone().unwrap_or_else(|| roster_name(chosen.as_ref())),
-        cluster: ClusterRef {
-            kubeconfig: args.kubeconfig.as_deref().map(absolute).transpose()?,
-            context: chosen.map(|context| context.name),
-        },
-        cloud,
-        site: &*site,
-        settled,
-    };
+    let place = Place { roster: name.clone(), cluster: cluster.clone(), cloud, site: &*site, settled };
     let propose::Proposed { proposal, unknown } = propose::roster(&survey, &place);
-    let text = render(&proposal);
-    check(&proposal)?;
-    // A roster with only commented pools covers no machine until an operator enables one, so it has its own exit code.
-    let exit = if proposal.pools.is_empty() { Exit::CannotTell } else { Exit::NoProblem };
+    if proposal.pools.is_empty() {
+        // Nothing on the instances tells whose they are. The Nodes' labels do, for a roster that only looks.
+        return alone(args, &cluster_config, name, cluster, unknown).await;
+    }
     let found = found(&survey, &proposal, &*site);
-    if printed {
-        tell(&found, &unknown);
-        return Ok(Answer { text, exit });
+    write(args, &proposal, &found, &unknown)
+}
+
+/// Writes or prints the roster, and says what was found and what was not.
+fn write(
+    args: &cli::init::Init,
+    proposal: &Proposal,
+    found: &[String],
+    unknown: &[Gap],
+) -> Result<Answer, Failure> {
+    let text = render(proposal);
+    check(proposal)?;
+    if args.file == Path::new("-") {
+        tell(found, unknown);
+        return Ok(Answer { text, exit: Exit::NoProblem });
     }
     write_new(&args.file, &text)?;
-    let text = summary(&args.file, &found, &unknown, proposal.pools.is_empty());
-    Ok(Answer { text, exit })
+    Ok(Answer { text: summary(&args.file, found, unknown), exit: Exit::NoProblem })
+}
+
+/// A roster without a cloud. `unknown` says why.
+async fn alone(
+    args: &cli::init::Init,
+    config: &ClusterConfig,
+    name: String,
+    cluster: ClusterRef,
+    unknown: Vec<Gap>,
+) -> Result<Answer, Failure> {
+    let connected = Cluster::connect(config).await.map_err(unconfigured)?.without_cloud();
+    let project = project(connected, NodesFrom::List);
+    let unread = |error| Failure::cannot_tell(anyhow::Error::new(error)).next("try: kubectl get nodes");
+    let machines = project.machines().await.map_err(unread)?;
+    let kinds = project.served().await.map_err(unread)?;
+    let mut notes = vec![
+        "Written by `reveille init` from the Nodes of the cluster alone. Check it, correct it.".to_owned(),
+    ];
+    let told = unknown.iter().flat_map(|gap| {
+        let commands = gap.commands.iter().map(|command| format!("    {command}"));
+        std::iter::once(format!("Not found out: {}", gap.what)).chain(commands)
+    });
+    notes.extend(told);
+    let proposal = survey::alone::propose(&machines, name, cluster, notes);
+    if proposal.pools.is_empty() {
+        return Err(Failure::cannot_tell(anyhow!("the cluster has no Node and no machine record"))
+            .next("name its cloud with --kind, or another cluster with --context"));
+    }
+    let records = machines.iter().filter(|machine| machine.record.is_some()).count();
+    let kinds: Vec<&str> = kinds.iter().map(|served| &*served.kind.name).collect();
+    let noun = if machines.len() == 1 { "machine" } else { "machines" };
+    let mut found =
+        vec![format!("{} {noun}: {records} by a machine record, the others by their Node", machines.len())];
+    if !kinds.is_empty() {
+        found.push(format!("machine records: {}", kinds.join(", ")));
+    }
+    found.extend(proposal.pools.iter().map(|pool| format!("pool {}: {}", pool.name, pool.notes.join(", "))));
+    write(args, &proposal, &found, &unknown)
+}
+
+/// What `init` can read.
+enum Opening {
+    /// The Nodes, and their cloud.
+    Cloud(Vec<std::sync::Arc<Node>>, Opened),
+    /// The cluster alone, and why.
+    Alone(Vec<Gap>),
 }
 
 /// Reads the Nodes and opens the cloud: the one of the command line, else the provider that the Nodes name. A mistake in
 /// the command line is reported before a server that does not answer.
-async fn open(
-    args: &cli::init::Init,
-    config: &ClusterConfig,
-) -> Result<(Vec<std::sync::Arc<Node>>, Opened), Failure> {
+async fn open(args: &cli::init::Init, config: &ClusterConfig) -> Result<Opening, Failure> {
     let given = args.choice.with_paths(absolute)?;
     if let Some(provider) = args.choice.provider()? {
         let opening = provider.open(given).err_into::<Failure>();
         return match futures::join!(read_nodes(config), opening) {
-            (Ok(nodes), Ok(opened)) => Ok((nodes, opened)),
+            (Ok(nodes), Ok(opened)) => Ok(Opening::Cloud(nodes, opened)),
             (Err(unread), Err(mistake)) if mistake.exit() == Exit::Usage && unread.exit() != Exit::Usage => {
                 Err(mistake)
             }
@@ -97,13 +152,26 @@ async fn open(
     }
     let nodes = read_nodes(config).await?;
     let Some(provider) = providers::recognised(&nodes) else {
-        return Err(Failure::cannot_tell(anyhow!(
-            "none of the {} nodes says which kind of cloud it is on",
-            nodes.len()
-        ))
-        .next("name the kind with --kind; nodes name their instance in spec.providerID"));
+        let kinds: Vec<&str> = providers::PROVIDERS.iter().map(|provider| provider.kind().name).collect();
+        return Ok(Opening::Alone(vec![Gap::new(format!(
+            "which cloud the machines are in: no Node names an instance of a kind that Reveille can read ({}). If they \
+             are in one of these, name it with --kind",
+            kinds.join(", ")
+        ))]));
     };
-    Ok((nodes, provider.open(given).await?))
+    match provider.open(given).await {
+        Ok(opened) => Ok(Opening::Cloud(nodes, opened)),
+        // The Nodes alone say much; why the cloud does not, the operator may find out later.
+        Err(error) => {
+            let failure = Failure::from(error).to_string();
+            let why = failure.lines().next().unwrap_or_default().trim_start_matches("reveille: ").to_owned();
+            let kind = provider.kind().name;
+            Ok(Opening::Alone(vec![Gap::new(format!(
+                "what {kind} knows of the machines, if they are there: {why}. Without a cloud only the agent of a \
+                 machine can repair it"
+            ))]))
+        }
+    }
 }
 
 /// The adapter names the missing permission; the administrator who grants it has to know the other ones too.
@@ -118,7 +186,7 @@ fn unread(error: ReadError, site: &dyn Site) -> Failure {
 }
 
 /// What the operator wants to know once the file exists.
-fn summary(file: &Path, found: &[String], unknown: &[Gap], unmarked: bool) -> String {
+fn summary(file: &Path, found: &[String], unknown: &[Gap]) -> String {
     let mut out = format!(
         "{} is written. Reveille only reports with it: it changes nothing until you set a kind of repair to `act`.\n\n",
         file.display()
@@ -137,8 +205,7 @@ fn summary(file: &Path, found: &[String], unknown: &[Gap], unmarked: bool) -> St
     } else {
         format!(" --roster {}", file.display())
     };
-    let next = if unmarked { "mark the machines and take up the pools" } else { "correct it" };
-    out + &format!("\nnext: read it, {next}, then: reveille status{option}\n")
+    out + &format!("\nnext: read it, correct it, then: reveille status{option}\n")
 }
 
 /// What belongs on standard error beside a roster on standard output.
@@ -155,13 +222,22 @@ fn tell(found: &[String], unknown: &[Gap]) {
     }
 }
 
-fn choose_context(config: &ClusterConfig) -> Result<Option<ContextInfo>, Failure> {
+/// The one file that KUBECONFIG names: the roster names it as well, because `run` starts in another environment. Several files are
+/// merged, and stay as they are.
+fn kubeconfig_of_environment() -> Option<std::path::PathBuf> {
+    let named = std::env::var_os("KUBECONFIG")?;
+    let mut files = std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty());
+    let first = files.next()?;
+    files.next().is_none().then_some(first)
+}
+
+pub(super) fn choose_context(config: &ClusterConfig) -> Result<Option<ContextInfo>, Failure> {
     let known = contexts(config).map_err(unconfigured)?;
     Ok(known.into_iter().find(|context| context.current))
 }
 
 /// No kubeconfig, or one that cannot be used.
-fn unconfigured(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
+pub(super) fn unconfigured(error: impl std::error::Error + Send + Sync + 'static) -> Failure {
     Failure::usage(anyhow::Error::new(error)).next("name one with --kubeconfig and --context")
 }
 
@@ -178,7 +254,7 @@ async fn read_nodes(config: &ClusterConfig) -> Result<Vec<std::sync::Arc<Node>>,
     Ok(listed.unwrap_or_default())
 }
 
-fn roster_name(context: Option<&ContextInfo>) -> String {
+pub(super) fn roster_name(context: Option<&ContextInfo>) -> String {
     let name = context.map_or("cluster", |context| context.name.as_str());
     // `aws eks update-kubeconfig` names a context by the cluster's ARN, which ends with the cluster's name.
     let name = if name.starts_with("arn:") { name.rsplit('/').next().unwrap_or(name) } else { name };
@@ -187,7 +263,7 @@ fn roster_name(context: Option<&ContextInfo>) -> String {
 }
 
 /// Relative paths in a roster start at the roster file, those of the command line at the working directory.
-fn absolute(path: &Path) -> Result<std::path::PathBuf, Failure> {
+pub(super) fn absolute(path: &Path) -> Result<std::path::PathBuf, Failure> {
     Ok(std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))?)
 }
 

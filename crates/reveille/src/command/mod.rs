@@ -51,6 +51,8 @@ mod run;
 #[cfg(feature = "controller")]
 mod simulate;
 mod version;
+#[cfg(feature = "controller")]
+mod without_roster;
 
 use std::io::Write as _;
 

@@ -23,7 +23,9 @@ use reveille_wire::roster::CheckedRoster;
 
 use super::query::{self, Controller, QueryResult};
 use super::rancher::query::{RancherRecords, read_records};
+use super::without_roster::Asked as AskedRosters;
 use super::{Answer, Context, printing};
+use crate::cli::controller::Reach;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::{self, Output};
@@ -38,12 +40,12 @@ const COLLECTED_MAX: usize = 5;
 
 /// `status`.
 pub(crate) async fn status(context: &Context, args: &cli::controller::Status) -> Result<Answer, Failure> {
-    every_roster(context, &Ask::Status, args.all).await
+    every_roster(context, &args.reach, &Ask::Status, args.all).await
 }
 
 /// `plan`.
-pub(crate) async fn plan(context: &Context) -> Result<Answer, Failure> {
-    every_roster(context, &Ask::Plan, false).await
+pub(crate) async fn plan(context: &Context, args: &cli::controller::Plan) -> Result<Answer, Failure> {
+    every_roster(context, &args.reach, &Ask::Plan, false).await
 }
 
 /// `incidents`.
@@ -51,14 +53,15 @@ pub(crate) async fn incidents(
     context: &Context,
     args: &cli::controller::Incidents,
 ) -> Result<Answer, Failure> {
-    every_roster(context, &Ask::Incidents { all: args.all }, args.all).await
+    every_roster(context, &Reach::default(), &Ask::Incidents { all: args.all }, args.all).await
 }
 
-async fn every_roster(context: &Context, ask: &Ask, all: bool) -> Result<Answer, Failure> {
+async fn every_roster(context: &Context, reach: &Reach, ask: &Ask, all: bool) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
     let mut exit = Exit::NoProblem;
-    for checked in context.rosters()? {
-        let (reply, records) = futures::join!(reply(context, &checked, ask), records(&checked, ask));
+    let asked = context.asked(reach).await?;
+    for checked in &asked.rosters {
+        let (reply, records) = futures::join!(reply(context, &asked, checked, ask), records(checked, ask));
         let Reply::Report(mut report) = reply? else {
             return Err(Failure::internal(anyhow!(
                 "a status report was asked for and a machine was answered"
@@ -78,10 +81,10 @@ async fn every_roster(context: &Context, ask: &Ask, all: bool) -> Result<Answer,
 pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Result<Answer, Failure> {
     let ask = Ask::Why { machine: args.machine.clone(), timeline: args.timeline };
     let (mut alike, mut unread) = (Vec::new(), Vec::new());
-    let rosters = context.rosters()?;
-    let count = rosters.len();
-    for checked in rosters {
-        let (reply, records) = futures::join!(reply(context, &checked, &ask), records(&checked, &ask));
+    let asked = context.asked(&args.reach).await?;
+    let count = asked.rosters.len();
+    for checked in &asked.rosters {
+        let (reply, records) = futures::join!(reply(context, &asked, checked, &ask), records(checked, &ask));
         match reply? {
             Reply::Report(mut report) => {
                 if let Report::WhyReport(why) = &mut *report {
@@ -140,8 +143,13 @@ fn collected(context: &Context, machine: &MachineReport) -> Vec<CollectedReport>
 }
 
 /// Asks the controller, or runs a look.
-async fn reply(context: &Context, checked: &CheckedRoster, ask: &Ask) -> Result<Reply, Failure> {
-    let state_dir = context.state_dir(&checked.roster.name)?;
+async fn reply(
+    context: &Context,
+    asked: &AskedRosters,
+    checked: &CheckedRoster,
+    ask: &Ask,
+) -> Result<Reply, Failure> {
+    let state_dir = asked.state_dir(context, checked)?;
     if let Some(reply) = client::ask(&state_dir, ask).await {
         return Ok(reply);
     }
@@ -153,7 +161,7 @@ async fn reply(context: &Context, checked: &CheckedRoster, ask: &Ask) -> Result<
         _ => None,
     };
     progress.finish_and_clear();
-    note(context, &result);
+    note(context, asked, &result);
     let asked = Asked { as_if_acting: true, better: better.as_deref(), ..Asked::default() };
     Ok(answer(&result.state, ask, &asked))
 }
@@ -172,7 +180,7 @@ fn progress(checked: &CheckedRoster) -> ProgressBar {
     bar
 }
 
-fn note(context: &Context, result: &QueryResult) {
+fn note(context: &Context, asked: &AskedRosters, result: &QueryResult) {
     let for_people = context.common.output == Output::Table;
     let mut notes = if for_people { result.notes.clone() } else { Vec::new() };
     match result.controller {
@@ -181,6 +189,10 @@ fn note(context: &Context, result: &QueryResult) {
              it counts every wait from now on, so what is held or under way may be shown as waiting",
             control_socket::WITHIN.as_secs()
         )),
+        Controller::Stopped | Controller::Never if for_people && asked.is_without_roster => notes.push(
+            "there is no roster: this is what the Nodes and machine records tell, once. Write a roster with: reveille init"
+                .to_owned(),
+        ),
         Controller::Stopped | Controller::Never if for_people => {
             notes.push(
                 "no controller runs for this roster; this is a one-time check. Start it with: reveille run"

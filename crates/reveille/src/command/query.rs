@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
+use reveille_cloud::provider::Connected;
 use reveille_core::effect::{Effect, Look, ReadError, ReadErrorKind};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{Answer, CloudFact, ClusterFact, Command, Event};
@@ -32,6 +33,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::adapters::agents::AgentOrders;
 use crate::adapters::cloud::Once;
 use crate::adapters::cluster::{self, ClusterAdapter};
+use crate::adapters::machines::{self, NodesFrom};
 use crate::adapters::{Adapters, LimitedAdapter, providers};
 use crate::driver::clock;
 use crate::driver::ledger_store;
@@ -74,7 +76,7 @@ pub(crate) async fn query(checked: &CheckedRoster, state_dir: &Path, judge: &Jud
     let clouds = futures::future::join_all(
         checked.clouds.iter().map(|(name, at)| read_cloud(checked, name.clone(), at)),
     );
-    let (clouds, (cluster, facts)) = futures::join!(clouds, read_cluster(&checked.cluster));
+    let (clouds, (cluster, facts)) = futures::join!(clouds, read_cluster(checked));
     let mut adapters = std::collections::BTreeMap::new();
     let mut events = Vec::new();
     let mut strangers = std::collections::BTreeMap::new();
@@ -170,8 +172,7 @@ struct ReadCloud {
 async fn read_cloud(checked: &CheckedRoster, name: CloudName, at: &CloudRef) -> ReadCloud {
     let wants = Arc::from([(checked.roster.clone(), name.clone())]);
     let reading = async {
-        let connecting = providers::connect(name.clone(), at);
-        let project = connecting.await.map_err(|unconnected| unconnected.error)?;
+        let project = connect(name.clone(), at).await?;
         let listed = project.lister(&wants).list_with_strangers().await;
         Ok::<_, ReadError>((project, listed))
     };
@@ -188,14 +189,25 @@ async fn read_cloud(checked: &CheckedRoster, name: CloudName, at: &CloudRef) -> 
     ReadCloud { name, adapter, fact, strangers, warning }
 }
 
-async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::adapters::Adapter>, Vec<ClusterFact>) {
-    let config = cluster::config(at);
+async fn connect(name: CloudName, at: &CloudRef) -> Result<Connected, ReadError> {
+    if let CloudRef::Cluster(at) = at {
+        return Ok(machines::connected(reach(at).await?.without_cloud(), NodesFrom::List));
+    }
+    providers::connect(name, at).await.map_err(|unconnected| unconnected.error)
+}
+
+async fn reach(at: &ClusterRef) -> Result<Cluster, ReadError> {
+    Cluster::connect(&cluster::config(at)).await.map_err(|error| ReadError {
+        kind: ReadErrorKind::Unavailable,
+        text: Arc::from(format!("cluster: {error}")),
+        retry_after: None,
+    })
+}
+
+async fn read_cluster(checked: &CheckedRoster) -> (Arc<dyn crate::adapters::Adapter>, Vec<ClusterFact>) {
     let reading = async {
-        let cluster = Cluster::connect(&config).await.map_err(|error| ReadError {
-            kind: ReadErrorKind::Unavailable,
-            text: Arc::from(format!("cluster: {error}")),
-            retry_after: None,
-        })?;
+        let cluster = reach(&checked.cluster).await?;
+        let cluster = if checked.has_cloud() { cluster } else { cluster.without_cloud() };
         let facts = cluster.observe_once().await;
         Ok::<_, ReadError>((cluster, facts))
     };

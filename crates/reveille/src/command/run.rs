@@ -36,6 +36,7 @@ use super::{Answer, Context, printing};
 use crate::adapters::agents::{AgentOrders, AgentReports};
 use crate::adapters::cloud::{CloudReader, Strangers};
 use crate::adapters::cluster::{self, ClusterAdapter};
+use crate::adapters::machines::{self, NodesFrom};
 use crate::adapters::poller::{Pace, poll};
 use crate::adapters::post::Listener;
 use crate::adapters::{Adapters, LimitedAdapter, providers};
@@ -246,6 +247,7 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
             anyhow::Error::new(error).context(format!("cannot reach the cluster of roster {name}")),
         )
     })?;
+    let cluster = if checked.has_cloud() { cluster } else { cluster.without_cloud() };
     let state_dir = context.state_dir(&name)?;
     let ledger_store = ledger_store::open(&state_dir, "reveille run", clock::wall()).map_err(|error| {
         let held = matches!(error, LedgerStoreError::Open(OpenError::Held { .. }));
@@ -291,8 +293,13 @@ async fn clouds(
     }
     let mut reached: BTreeMap<usize, Reached> = BTreeMap::new();
     for (at, sharers) in shared {
-        let Some((_, first)) = sharers.first().copied() else { continue };
-        let project = connect(first, at).await?;
+        let Some((first_index, first)) = sharers.first().copied() else { continue };
+        let project = match at {
+            CloudRef::Cluster(_) => {
+                Some(machines::connected(prepared[first_index].cluster.clone(), NodesFrom::Watch))
+            }
+            _ => connect(first, at).await?,
+        };
         let want =
             |(index, name): &(usize, &CloudName)| (prepared[*index].checked.roster.clone(), (*name).clone());
         let wants: Wants = sharers.iter().map(want).collect();

@@ -11,6 +11,7 @@
 //! reason down. It does not know any provider: where providers differ, an [`Inventory`] has an empty field, or a `Site`
 //! has the right words.
 
+pub(crate) mod alone;
 mod hints;
 mod network;
 mod pools;

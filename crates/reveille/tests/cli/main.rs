@@ -19,4 +19,5 @@ mod simulate;
 mod storm;
 mod storms;
 mod usage;
+mod without_roster;
 mod world;

@@ -1,0 +1,318 @@
+//! A cluster without a cloud, behind the interface that the program has for clouds.
+//!
+//! ```text
+//!  Source ─▶ /apis: which kinds are served ─▶ lists of records ┐
+//!  Source ─▶ Nodes with labels ────────────────────────────────┴▶ inventory ─▶ CloudSnapshot, Answer, Inventory
+//! ```
+//!
+//! Everything here reads. A call is refused: what could be done to a machine is its owner's, or its cloud's, and the roster lists
+//! none. Of records that may not be read, the program says so once; the Nodes are shown without them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
+use reveille_cloud::inventory::Inventory;
+use reveille_cloud::provider::{Listing, Project, Unwanted, Wants};
+use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
+use reveille_core::event::{Answer, CloudSnapshot};
+use reveille_core::model::id::{InstanceId, NetworkId, PortId};
+use reveille_core::model::instance::{Instance, Mark, Port, PortStatus};
+
+use reveille_machines::inventory::{LabelledNode, Machine, ReadProviderId, Reading, machines};
+use reveille_machines::served::{self, GroupVersion, Served};
+use reveille_machines::{MachineRecord, read};
+
+/// Where a cluster is read.
+pub(crate) trait Source: Send + Sync {
+    /// All Nodes with their labels.
+    fn nodes(&self) -> BoxFuture<'static, Result<Vec<LabelledNode>, ReadError>>;
+    /// The body that the API server answers a GET of this path with; `None`: it serves no such path.
+    fn get(&self, path: String) -> BoxFuture<'static, Result<Option<Vec<u8>>, ReadError>>;
+}
+
+/// How a cluster calls its machines.
+#[derive(Clone)]
+pub(crate) struct Words {
+    /// The mark of each machine.
+    pub(crate) cluster: Mark,
+    /// How provider IDs are read.
+    pub(crate) read_id: ReadProviderId,
+}
+
+/// A cluster without a cloud.
+#[derive(Clone)]
+pub(crate) struct ClusterProject {
+    source: Arc<dyn Source>,
+    words: Words,
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// What one reading leaves for the next one.
+#[derive(Default)]
+struct Shared {
+    /// The kinds that the API server serves, and when it was asked.
+    served: Option<(Instant, Vec<Served>)>,
+    /// Kinds whose objects may not be read, and why.
+    unread: BTreeMap<&'static str, Arc<str>>,
+}
+
+/// Kinds come with an installation, a few times in the life of a cluster.
+const SERVED_FOR: Duration = Duration::from_secs(600);
+/// A record has a few kilobytes.
+const ITEMS_OF_A_PAGE: u32 = 500;
+/// More pages than any cluster has: a server that goes on is going round in circles.
+const PAGES_MAX: usize = 1000;
+/// Kinds that are listed at the same time.
+const LISTS_AT_ONCE: usize = 4;
+
+impl ClusterProject {
+    /// A cluster that is read there.
+    pub(crate) fn new(source: Arc<dyn Source>, words: Words) -> Self {
+        Self { source, words, shared: Arc::default() }
+    }
+
+    /// All machines, read now.
+    ///
+    /// # Errors
+    /// When Nodes, or records that may be read, cannot be read completely.
+    pub(crate) async fn machines(&self) -> Result<Vec<Machine>, ReadError> {
+        let (nodes, records) = futures::try_join!(self.source.nodes(), self.records())?;
+        let Words { cluster, read_id } = self.words.clone();
+        Ok(machines(&Reading { nodes: &nodes, records: &records, cluster, read_id }))
+    }
+
+    /// The kinds of records that the API server serves.
+    ///
+    /// # Errors
+    /// When it does not tell.
+    pub(crate) async fn served(&self) -> Result<Vec<Served>, ReadError> {
+        let known = self.with(|shared| shared.served.clone());
+        if let Some((_, kinds)) = known.filter(|(at, _)| at.elapsed() < SERVED_FOR) {
+            return Ok(kinds);
+        }
+        let groups = self.json("/apis".to_owned()).await?.unwrap_or_default();
+        let mut resources: BTreeMap<GroupVersion, serde_json::Value> = BTreeMap::new();
+        for group_version in served::wanted(&groups) {
+            if let Some(listed) = self.json(group_version.path()).await? {
+                resources.insert(group_version, listed);
+            }
+        }
+        let kinds = served::served(&groups, &resources);
+        self.with(|shared| shared.served = Some((Instant::now(), kinds.clone())));
+        Ok(kinds)
+    }
+
+    async fn records(&self) -> Result<Vec<Arc<MachineRecord>>, ReadError> {
+        let kinds = self.served().await?;
+        let lists = kinds.into_iter().map(|kind| async move { self.list(&kind).await });
+        let lists: Vec<_> = stream::iter(lists).buffered(LISTS_AT_ONCE).try_collect().await?;
+        Ok(lists.into_iter().flatten().collect())
+    }
+
+    /// The records of one kind; none where they may not be read.
+    async fn list(&self, served: &Served) -> Result<Vec<Arc<MachineRecord>>, ReadError> {
+        match self.list_all(served).await {
+            Err(error) if error.kind == ReadErrorKind::Forbidden => {
+                self.with(|shared| {
+                    if shared.unread.insert(&served.kind.name, error.text.clone()).is_none() {
+                        tracing::warn!("{}", unread(&served.kind.name, &error.text));
+                    }
+                });
+                Ok(Vec::new())
+            }
+            listed => {
+                self.with(|shared| shared.unread.remove(&*served.kind.name));
+                listed
+            }
+        }
+    }
+
+    async fn list_all(&self, served: &Served) -> Result<Vec<Arc<MachineRecord>>, ReadError> {
+        let (mut records, mut names) = (Vec::new(), BTreeSet::new());
+        let mut next: Option<String> = None;
+        for page in 1..=PAGES_MAX {
+            let path = page_path(served, next.as_deref());
+            // The kind was served a moment ago: its definition is being deleted, and its objects with it.
+            let Some(listed) = self.json(path).await? else { return Ok(records) };
+            let items = listed.get("items").and_then(serde_json::Value::as_array);
+            let items = items.ok_or_else(|| malformed(served, "it has no items"))?;
+            for item in items {
+                match read(served.kind, &served.version.name, item) {
+                    Ok(record) => {
+                        if !names.insert(record.full_name()) {
+                            return Err(incomplete(
+                                served,
+                                &format!("page {page} repeats {}", record.full_name()),
+                            ));
+                        }
+                        records.push(Arc::new(record));
+                    }
+                    // One record that cannot be read costs that record.
+                    Err(error) => tracing::warn!("{error}"),
+                }
+            }
+            let following = listed.pointer("/metadata/continue").and_then(serde_json::Value::as_str);
+            match following.filter(|next| !next.is_empty()) {
+                None => return Ok(records),
+                Some(following) => next = Some(following.to_owned()),
+            }
+        }
+        Err(incomplete(served, "it does not end"))
+    }
+
+    async fn json(&self, path: String) -> Result<Option<serde_json::Value>, ReadError> {
+        let Some(body) = self.source.get(path.clone()).await? else { return Ok(None) };
+        let read = serde_json::from_slice(&body);
+        read.map(Some).map_err(|error| ReadError {
+            kind: ReadErrorKind::Malformed,
+            text: Arc::from(format!("cluster: the answer to GET {path} is not JSON: {error}")),
+            retry_after: None,
+        })
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Shared) -> T) -> T {
+        // Each change leaves the state whole, so a panic elsewhere cannot have broken it.
+        change(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn machine(&self, id: &InstanceId) -> Result<Option<Machine>, ReadError> {
+        Ok(self.machines().await?.into_iter().find(|machine| machine.instance.id == *id))
+    }
+
+    /// What its owner says that went wrong, as the lines of a log. That it waits explains nothing.
+    async fn said(&self, id: &InstanceId) -> Result<Answer, ReadError> {
+        let record = self.machine(id).await?.and_then(|machine| machine.record);
+        let lines = record.map(|record| record.failure_lines()).unwrap_or_default();
+        Ok(match lines.is_empty() {
+            false => Answer::Console(Arc::from(lines.join("\n"))),
+            true => Answer::NoConsole(Arc::from(NO_CONSOLE)),
+        })
+    }
+
+    async fn answer(&self, look: &Look) -> Result<Answer, ReadError> {
+        match look {
+            Look::Instance(_, id) => {
+                Ok(Answer::Instance(self.machine(id).await?.map(|machine| machine.instance)))
+            }
+            Look::Ports(_, id) => {
+                let found = self.machine(id).await?;
+                Ok(Answer::Ports(found.iter().map(|machine| Arc::new(port(&machine.instance))).collect()))
+            }
+            Look::Group(..) => Ok(Answer::Group(None)),
+            Look::Router(..) => Ok(Answer::Router(None)),
+            Look::Console(_, id) | Look::LogEvidence(_, id, _) => self.said(id).await,
+            Look::Actions(..) => Ok(Answer::Actions(Vec::new())),
+            Look::Roles(..) | Look::Node(_) | Look::NodeEvents(_) => Err(ReadError {
+                kind: ReadErrorKind::Malformed,
+                text: Arc::from("cluster: was asked for what only a cloud has"),
+                retry_after: None,
+            }),
+        }
+    }
+}
+
+/// One page of the list of a kind.
+fn page_path(served: &Served, next: Option<&str>) -> String {
+    let path = served::list_path(served.kind, &served.version.name);
+    match next {
+        None => format!("{path}?limit={ITEMS_OF_A_PAGE}"),
+        Some(next) => format!("{path}?limit={ITEMS_OF_A_PAGE}&continue={}", escaped(next)),
+    }
+}
+
+/// A token of the API server as a part of a query.
+fn escaped(token: &str) -> String {
+    let mut text = String::with_capacity(token.len());
+    for byte in token.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
+}
+
+/// The network interface of a machine, as far as its Node tells of it: its addresses.
+fn port(instance: &Instance) -> Port {
+    Port {
+        id: PortId::from(instance.id.as_str()),
+        network: NetworkId::from("cluster"),
+        addresses: instance.addresses.clone(),
+        groups: Box::default(),
+        pairs: Box::default(),
+        security: false,
+        status: PortStatus::Unknown,
+        revision: 0,
+    }
+}
+
+const NO_CONSOLE: &str = "the roster lists no cloud, so the console of its machines cannot be read";
+const NO_CALL: &str = "the roster lists no cloud by which it could be done";
+
+fn unread(kind: &str, why: &str) -> String {
+    format!("{kind} objects are left out: {why}. Allow it: reveille rbac --records | kubectl apply -f -")
+}
+
+fn malformed(served: &Served, what: &str) -> ReadError {
+    let text = Arc::from(format!("cluster: the list of {} cannot be read: {what}", served.kind.name));
+    ReadError { kind: ReadErrorKind::Malformed, text, retry_after: None }
+}
+
+fn incomplete(served: &Served, what: &str) -> ReadError {
+    let text = Arc::from(format!("cluster: the list of {} is void: {what}", served.kind.name));
+    ReadError { kind: ReadErrorKind::Incomplete, text, retry_after: None }
+}
+
+impl Project for ClusterProject {
+    fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
+        let project = self.clone();
+        async move { project.answer(&look).await }.boxed()
+    }
+
+    fn perform(&self, _: Call) -> BoxFuture<'static, Outcome> {
+        futures::future::ready(Outcome::Refused { text: Arc::from(NO_CALL) }).boxed()
+    }
+
+    fn lister(&self, _: &Wants) -> Box<dyn Listing> {
+        Box::new(self.clone())
+    }
+
+    fn survey(&self) -> BoxFuture<'static, Result<Inventory, ReadError>> {
+        let project = self.clone();
+        async move {
+            let machines = project.machines().await?;
+            let instances = machines.into_iter().map(|it| (it.instance.id.clone(), it.instance)).collect();
+            Ok(Inventory { instances, ..Inventory::default() })
+        }
+        .boxed()
+    }
+
+    fn warning(&self) -> Option<String> {
+        let all = self.with(|shared| {
+            let said = shared.unread.iter().map(|(kind, why)| unread(kind, why));
+            said.collect::<Vec<_>>()
+        });
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
+impl Listing for ClusterProject {
+    fn list(&mut self, _: bool) -> BoxFuture<'_, Result<CloudSnapshot, ReadError>> {
+        async move {
+            let machines = self.machines().await?;
+            let instances: Vec<_> = machines.into_iter().map(|machine| machine.instance).collect();
+            let ports = instances.iter().map(|it| (it.id.clone(), Arc::new(port(it)))).collect();
+            Ok(CloudSnapshot { instances, ports, groups: Some(Vec::new()), ..CloudSnapshot::default() })
+        }
+        .boxed()
+    }
+
+    /// Every machine of the cluster carries its mark.
+    fn list_with_strangers(&mut self) -> BoxFuture<'_, Result<(CloudSnapshot, Unwanted), ReadError>> {
+        async move { Ok((self.list(true).await?, Vec::new())) }.boxed()
+    }
+}

@@ -1,0 +1,82 @@
+//! A roster for a cluster alone: no cloud, pools by the labels of its machines, and nothing that could be done to one.
+//!
+//! ```text
+//!  machines: Nodes, records ─▶ the label that tells a pool ─▶ pools ─▶ Proposal ─▶ a file (`init`), or a look without a roster
+//! ```
+//!
+//! Pure. What a cloud would add, the notes of the proposal say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille_core::model::id::{CloudName, PoolName, RosterName};
+use reveille_core::model::roster::{Limits, Mode, Ownership, Repair};
+use reveille_core::model::time::Span;
+use reveille_machines::inventory::Machine;
+use reveille_machines::pool::PoolLabel;
+use reveille_wire::roster::render::{Proposal, ProposedCloud, ProposedNetwork, ProposedPool};
+use reveille_wire::roster::{CloudRef, ClusterRef, MIN_UNLESS_WRITTEN, cluster_mark};
+
+use super::plain_name;
+
+/// The roster's name for the cluster as the place of its machines.
+const CLOUD: &str = "machines";
+
+/// A machine without a Node may take so long to join.
+const JOIN_WITHIN: Span = Span::from_min(15);
+
+/// Proposes a roster. `notes` say why no cloud is listed.
+pub(crate) fn propose(
+    machines: &[Machine],
+    name: String,
+    cluster: ClusterRef,
+    notes: Vec<String>,
+) -> Proposal {
+    let mut members: BTreeMap<&PoolLabel, usize> = BTreeMap::new();
+    for machine in machines {
+        *members.entry(&machine.pool).or_default() += 1;
+    }
+    let mut names = BTreeSet::new();
+    let pools = members.into_iter().map(|(label, count)| pool(label, count, &mut names)).collect();
+    let place = CloudRef::Cluster(cluster.clone());
+    Proposal {
+        name: RosterName::from(name.as_str()),
+        notes,
+        cluster,
+        clouds: vec![ProposedCloud { name: CloudName::from(CLOUD), at: place, notes: Vec::new() }],
+        network: ProposedNetwork::default(),
+        pools,
+        commented: Vec::new(),
+        limits: Limits::default(),
+    }
+}
+
+fn pool(label: &PoolLabel, count: usize, names: &mut BTreeSet<String>) -> ProposedPool {
+    let plain = plain_name(label.name());
+    let plain = if plain.is_empty() { "machines".to_owned() } else { plain };
+    let numbered = (2..).map(|number| format!("{plain}-{number}"));
+    let free = std::iter::once(plain.clone()).chain(numbered).find(|name| !names.contains(name));
+    let name = free.unwrap_or(plain);
+    names.insert(name.clone());
+    let maker = label.maker.map_or_else(String::new, |maker| format!(", as {maker} labels them"));
+    let machines = if count == 1 { "machine" } else { "machines" };
+    ProposedPool {
+        name: PoolName::from(name.as_str()),
+        cloud: CloudName::from(CLOUD),
+        owned: Ownership { cluster: cluster_mark(), pool: Some(label.mark.clone()) },
+        groups: Vec::new(),
+        min: MIN_UNLESS_WRITTEN,
+        join_within: Some(JOIN_WITHIN),
+        // Without a cloud there is nothing else to do to a machine than to have its agent bring its Node back.
+        repair: Repair { rejoin: Mode::Propose, ..NOTHING },
+        through_group: None,
+        notes: vec![format!("{count} {machines}{maker}")],
+    }
+}
+
+const NOTHING: Repair = Repair {
+    network: Mode::Off,
+    rejoin: Mode::Off,
+    reboot: Mode::Off,
+    replace: Mode::Off,
+    cleanup: Mode::Off,
+};

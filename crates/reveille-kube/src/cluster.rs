@@ -11,7 +11,7 @@ use reveille_core::event::{Answer, ClusterFact};
 use tokio::sync::mpsc::Sender;
 
 use crate::config::{ClusterConfig, ConnectError};
-use crate::labelled::NodeBook;
+use crate::labelled::{LabelledNode, NodeBook, unheld};
 use crate::sender::FactSender;
 use crate::session::Session;
 use crate::shared::{Rhythm, Shared};
@@ -53,8 +53,8 @@ impl Cluster {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The same cluster without a cloud beside it, with a watch of its own: the labels of its Nodes are kept, and each provider ID
-    /// names an instance.
+    /// The same cluster without a cloud beside it, with a watch of its own: the labels of its Nodes are kept, and each
+    /// provider ID names an instance.
     #[must_use]
     pub fn without_cloud(self) -> Self {
         let rhythm = self.inner.rhythm;
@@ -63,6 +63,31 @@ impl Cluster {
             Err(shared) => Shared::new(shared.session.another(), rhythm),
         };
         Self { inner: Arc::new(Shared { book: Some(NodeBook::default()), ..inner }) }
+    }
+
+    /// All Nodes as the watch of this cluster holds them.
+    ///
+    /// # Errors
+    /// When the watch has no complete list, for as long as a listing waits.
+    pub async fn held_nodes(&self) -> Result<Vec<LabelledNode>, ReadError> {
+        match &self.inner.book {
+            Some(book) => book.held().await,
+            None => Err(unheld("cluster: the labels of its Nodes are not kept")),
+        }
+    }
+
+    /// All Nodes, listed now.
+    ///
+    /// # Errors
+    /// When they cannot be read completely, or their labels are not kept.
+    pub async fn listed_nodes(&self) -> Result<Vec<LabelledNode>, ReadError> {
+        let Some(book) = &self.inner.book else {
+            return Err(unheld("cluster: the labels of its Nodes are not kept"));
+        };
+        let listing = listing::list(&self.inner).await;
+        let listing = listing.map_err(|failure| failure.read_error("list nodes", None))?;
+        book.holds(Some(&listing.nodes));
+        Ok(book.all())
     }
 
     /// `host:port` of the API server, for people.

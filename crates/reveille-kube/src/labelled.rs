@@ -6,8 +6,8 @@
 //!  a command that looks once ─▶ listing ───────▶ listed: the same
 //! ```
 //!
-//! Only such a roster pays for it: with a cloud nothing is kept here. A label is a hint of its writer's, as a tag is: nothing here
-//! decides what it means.
+//! Only such a roster pays for it: with a cloud nothing is kept here. A label is a hint of its writer's, as a tag is:
+//! nothing here decides what it means.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,18 +16,15 @@ use std::time::Duration;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::model::id::{InstanceId, NodeName};
 use reveille_core::model::node::{Node, Provider};
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use crate::cluster::Cluster;
-use crate::listing;
+use crate::intern::Interner;
 use crate::mapping::{self, Read};
-use crate::shared::Shared;
 
 /// A listing waits so long for the first list of the watch, or for the next one after a gap.
 const WHOLE_WITHIN: Duration = Duration::from_secs(20);
 
-/// Most labels kept of one Node. The API server bounds none of them but by the length of the object; a large provider sets 40.
+/// Most labels kept of one Node. The API server bounds them by the length of the object alone; a large provider sets 40.
 const LABELS_MAX: usize = 256;
 
 /// A Node's labels.
@@ -86,6 +83,16 @@ impl NodeBook {
         self.with(|held| held.nodes.insert(node.name.clone(), node.clone()));
     }
 
+    /// A Node was read: its labels are kept, and its provider ID names an instance in whatever form it has.
+    pub(crate) fn note(&self, read: &mut Read, interner: &Interner) {
+        name_any(&mut read.node);
+        let share = |text: &str| interner.share(text);
+        let labels = read.labels.take().unwrap_or_default();
+        let labels = labels.iter().take(LABELS_MAX).map(|(key, value)| (share(key), share(value))).collect();
+        let label = Label { labels: Arc::new(labels), created: read.created.take().map(Arc::from) };
+        self.with(|held| held.labels.insert(read.node.name.clone(), label));
+    }
+
     /// A Node is gone.
     pub(crate) fn gone(&self, name: &NodeName) {
         self.with(|held| {
@@ -94,7 +101,17 @@ impl NodeBook {
         });
     }
 
-    fn all(&self) -> Vec<LabelledNode> {
+    /// All Nodes, once the watch has a complete list.
+    pub(crate) async fn held(&self) -> Result<Vec<LabelledNode>, ReadError> {
+        let mut whole = self.whole.subscribe();
+        match tokio::time::timeout(WHOLE_WITHIN, whole.wait_for(|whole| *whole)).await {
+            Ok(Ok(_)) => Ok(self.all()),
+            Ok(Err(_)) | Err(_) => Err(unheld("cluster: the watch of its Nodes has no complete list")),
+        }
+    }
+
+    /// All Nodes that are held now.
+    pub(crate) fn all(&self) -> Vec<LabelledNode> {
         self.with(|held| {
             let labelled = |(name, node): (&NodeName, &Arc<Node>)| {
                 let Label { labels, created } = held.labels.get(name).cloned().unwrap_or_default();
@@ -105,23 +122,13 @@ impl NodeBook {
     }
 }
 
-impl Shared {
-    /// Reads one Node; with its labels, where they are kept.
-    pub(crate) fn read_node(&self, raw: &RawValue) -> Option<Read> {
-        let mut read = mapping::read_node(raw, &self.interner)?;
-        let Some(book) = &self.book else { return Some(read) };
-        name_any(&mut read.node);
-        let share = |text: &str| self.interner.share(text);
-        let labels = read.labels.take().unwrap_or_default();
-        let labels = labels.iter().take(LABELS_MAX).map(|(key, value)| (share(key), share(value))).collect();
-        let label = Label { labels: Arc::new(labels), created: read.created.take().map(Arc::from) };
-        book.with(|held| held.labels.insert(read.node.name.clone(), label));
-        Some(read)
-    }
+/// Why there are no Nodes with labels.
+pub(crate) fn unheld(text: &str) -> ReadError {
+    ReadError { kind: ReadErrorKind::Unavailable, text: Arc::from(text), retry_after: None }
 }
 
-/// With a cloud only the spellings of clouds that we know name an instance. Here the machine is told by the same text in its record,
-/// so each does.
+/// With a cloud only the spellings of clouds that we know name an instance. Here the machine is told by the same text in its
+/// record, so each does.
 fn name_any(node: &mut Arc<Node>) {
     if let Provider::Unread(text) = &node.provider
         && text.contains("://")
@@ -137,42 +144,5 @@ pub fn named_by(provider_id: &str) -> Option<InstanceId> {
         Provider::Instance(id) => Some(id),
         Provider::Unread(text) if text.contains("://") => Some(InstanceId::new(text)),
         Provider::Unread(_) | Provider::Unset => None,
-    }
-}
-
-impl Cluster {
-    /// All Nodes as the watch of this cluster holds them.
-    ///
-    /// # Errors
-    /// When the watch has no complete list, for as long as a listing waits.
-    pub async fn held_nodes(&self) -> Result<Vec<LabelledNode>, ReadError> {
-        let unheld = |text: &str| ReadError {
-            kind: ReadErrorKind::Unavailable,
-            text: Arc::from(text),
-            retry_after: None,
-        };
-        let Some(book) = &self.inner().book else {
-            return Err(unheld("cluster: the labels of its Nodes are not kept"));
-        };
-        let mut whole = book.whole.subscribe();
-        match tokio::time::timeout(WHOLE_WITHIN, whole.wait_for(|whole| *whole)).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(_)) | Err(_) => {
-                return Err(unheld("cluster: the watch of its Nodes has no complete list"));
-            }
-        }
-        Ok(book.all())
-    }
-
-    /// All Nodes, listed now.
-    ///
-    /// # Errors
-    /// When they cannot be read completely.
-    pub async fn listed_nodes(&self) -> Result<Vec<LabelledNode>, ReadError> {
-        let listing = listing::list(self.inner()).await;
-        let listing = listing.map_err(|failure| failure.read_error("list nodes", None))?;
-        let Some(book) = &self.inner().book else { return Ok(Vec::new()) };
-        book.holds(Some(&listing.nodes));
-        Ok(book.all())
     }
 }

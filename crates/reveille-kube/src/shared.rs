@@ -9,10 +9,13 @@
 
 use std::time::Duration;
 
+use serde_json::value::RawValue;
+
 use crate::hot_object_hook::HotObjectHook;
 use crate::intern::Interner;
 use crate::labelled::NodeBook;
 use crate::liveness::Liveness;
+use crate::mapping::{self, Read};
 use crate::page::Limit;
 use crate::requests::Recent;
 use crate::session::Session;
@@ -63,6 +66,13 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Reads one Node; with its labels, where they are kept.
+    pub(crate) fn read_node(&self, raw: &RawValue) -> Option<Read> {
+        let mut read = mapping::read_node(raw, &self.interner)?;
+        self.book.iter().for_each(|book| book.note(&mut read, &self.interner));
+        Some(read)
+    }
+
     /// Nothing read yet.
     pub(crate) fn new(session: Session, rhythm: Rhythm) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The Nodes of a cluster without a cloud, with their labels: what the watch holds is all that there is, and nothing is asked twice.
+//! The Nodes of a cluster without a cloud, with their labels: what the watch holds is all, and nothing is asked twice.
 #![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
 
 mod support;

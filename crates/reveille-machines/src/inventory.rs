@@ -6,12 +6,12 @@
 //!  Nodes that no record has ────────────────────────▶ one machine each
 //! ```
 //!
-//! The id of a machine is what its Node will lead to: the instance that the provider ID names; without one, its system UUID, where
-//! no other Node shows the same; else the name of the record, or of the Node. Labels of both are its marks, and the mark of the
-//! cluster, because an object of the cluster is the cluster's own.
+//! The id of a machine is what its Node will lead to: the instance that the provider ID names; without one, its system
+//! UUID, where no other Node shows the same; else the name of the record, or of the Node. Labels of both are its marks,
+//! and the mark of the cluster, because an object of the cluster is the cluster's own.
 //!
-//! A record has no state of a machine. One without provider ID and Node is being built; one whose owner gave it up is in an error
-//! state; one that is being deleted leaves; each other one runs, as far as the cluster tells.
+//! A record has no state of a machine. One without provider ID and Node is being built; one whose owner gave it up is in
+//! an error state; one that is being deleted leaves; each other one runs, as far as the cluster tells.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,10 +22,7 @@ use reveille_core::model::instance::{Fault, Instance, InstanceState, Mark};
 use reveille_core::model::node::{Node, Provider};
 
 use crate::MachineRecord;
-use crate::pool::{self, PoolLabel};
-
-/// Labels, of a Node or of a record.
-pub type Labels = BTreeMap<Arc<str>, Arc<str>>;
+use crate::pool::{self, Labels, PoolLabel};
 
 /// A Node with its labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,8 +86,8 @@ pub fn machines(reading: &Reading<'_>) -> Vec<Machine> {
     found.into_values().collect()
 }
 
-/// The record is of one machine that a Node is expected of, and of no other record's: a pool is several, a host in stock is none, and
-/// a host that is in use is the machine of its consumer.
+/// The record is of one machine that a Node is expected of, and of no other record's: a pool is several, a host in stock is
+/// none, and a host that is in use is the machine of its consumer.
 fn is_machine(record: &MachineRecord) -> bool {
     let is_pool = !record.members.provider_ids.is_empty() || !record.members.nodes.is_empty();
     !is_pool && !record.idle && record.consumer.is_none()

@@ -1,14 +1,16 @@
 //! Which label tells the pool of a machine, where its maker sets one.
 //!
-//! Providers and installers mark the machines that they make alike with a label of their own; no label is common to all. A machine
-//! without any of them, and without the control plane's, is a worker: it counts as if it had [`ROLE`] with the value [`WORKER`],
-//! so that a roster can name the machines that nothing else tells apart.
+//! Providers and installers mark the machines that they make alike with a label of their own; no label is common to all.
+//! A machine without any of them, and without the control plane's, is a worker: it counts as if it had [`ROLE`] with the
+//! value [`WORKER`], so that a roster can name the machines that nothing else tells apart.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reveille_core::model::instance::Mark;
 
-use crate::inventory::Labels;
+/// Labels, of a Node or of a record.
+pub type Labels = BTreeMap<Arc<str>, Arc<str>>;
 
 /// The label of machines that run the control plane (kubeadm, k3s, RKE2, Cluster API). Its value is empty, or `true`.
 pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";

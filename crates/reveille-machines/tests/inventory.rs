@@ -7,7 +7,8 @@ use std::sync::Arc;
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::{Node, Provider, Ready};
-use reveille_machines::inventory::{LabelledNode, Labels, Machine, Reading, machines};
+use reveille_machines::inventory::{LabelledNode, Machine, Reading, machines};
+use reveille_machines::pool::Labels;
 use reveille_machines::{MachineRecord, kind_of, read};
 use serde_json::{Value, json};
 

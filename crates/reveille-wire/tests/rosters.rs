@@ -62,7 +62,7 @@ fn every_mistake_is_told_in_these_words() {
 }
 
 #[test]
-fn roster_without_clouds_has_the_nodes_of_its_cluster_for_machines() {
+fn roster_without_clouds_is_about_the_nodes_of_its_cluster() {
     let checked = good("alone.yaml", None).remove(0);
     assert!(!checked.has_cloud());
     let cluster =

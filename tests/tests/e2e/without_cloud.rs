@@ -51,8 +51,8 @@ fn alone(lab: &Lab, place: &Place, words: &[&str]) -> Result<Ended> {
     process::run(command, None, s(60))
 }
 
-/// Three machines of the crew and a claim: `status` tells of them without a roster, `init` writes one that looks, and `run` with it
-/// tells of a kubelet that falls silent and is back. The API server gets not one write.
+/// Three machines of the crew and a claim: `status` tells of them without a roster, `init` writes one that looks, and `run` with
+/// it tells of a kubelet that falls silent and is back. The API server gets not one write.
 pub(crate) fn cluster_without_cloud_is_told_by_nodes_and_claims(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
     let place = lab.place(&[&crew.roster("lone").pool("workers")])?;

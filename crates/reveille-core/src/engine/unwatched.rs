@@ -250,8 +250,8 @@ impl State {
         }
     }
 
-    /// The list that ended a gap lacks these Nodes. A person drains what is broken, and the kubelet that would tell of a cordon is
-    /// dead: the machine was rebooted and deleted in their hands.
+    /// The list that ended a gap lacks these Nodes. A person drains what is broken, and the kubelet that would tell of a cordon
+    /// is dead: the machine was rebooted and deleted in their hands.
     pub(super) fn note_gone_silent(&mut self, removed: &[NodeSeen]) {
         if self.nodes_seen.gap_ended == Some(self.now) {
             let silent = removed.iter().filter(|gone| gone.node.ready != Ready::True);

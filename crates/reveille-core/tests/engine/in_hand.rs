@@ -35,7 +35,7 @@ fn pause(field: &mut Field, name: &str) {
 
 /// A machine does not join. A person pauses it by the name of its server (`reveille pause NAME`: "nothing to it"), and renames
 /// the server while they look at it, as people do (`openstack server set --name w-7-debug w-7`; Nova API, "Update Server"). The
-/// pause stands as a word, and names nobody any more.
+/// pause stands as a word, and names no machine any more.
 #[test]
 fn paused_machine_whose_server_is_renamed_stays_paused() {
     let mut found = Vec::new();
@@ -57,7 +57,7 @@ fn paused_machine_whose_server_is_renamed_stays_paused() {
 /// The same by the name of its Node, where servers are called otherwise (`kubectl get nodes` is where people have names from).
 /// They install the machine once more, under another host name, and are not done with it when its kubelet stops.
 #[test]
-fn paused_machine_that_is_installed_under_another_name_stays_paused() {
+fn paused_machine_installed_under_another_name_stays_paused() {
     let mut found = Vec::new();
     for links in ["uuid", "provider"] {
         let mut field = fleets::led_by(links, 12, roster());

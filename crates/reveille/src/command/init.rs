@@ -222,8 +222,8 @@ fn tell(found: &[String], unknown: &[Gap]) {
     }
 }
 
-/// The one file that KUBECONFIG names: the roster names it as well, because `run` starts in another environment. Several files are
-/// merged, and stay as they are.
+/// The one file that KUBECONFIG names: the roster names it as well, because `run` starts in another environment. Several files
+/// are merged, and stay as they are.
 fn kubeconfig_of_environment() -> Option<std::path::PathBuf> {
     let named = std::env::var_os("KUBECONFIG")?;
     let mut files = std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty());

@@ -4,8 +4,8 @@
 //!  --context, --kubeconfig, or no roster file ─▶ Nodes, machine records ─▶ Proposal ─▶ its text ─▶ the reader ─▶ CheckedRoster
 //! ```
 //!
-//! It goes through the reader of rosters, so that a look means the same as with the file. Nothing is written, and no controller is
-//! asked: a controller keeps its state under the name of its roster, and there is none.
+//! It goes through the reader of rosters, so that a look means the same as with the file. Nothing is written, and no controller
+//! is asked: a controller keeps its state under the name of its roster, and there is none.
 
 use std::path::{Path, PathBuf};
 

@@ -10,8 +10,13 @@
 //! UUID, where no other Node shows the same; else the name of the record, or of the Node. Labels of both are its marks,
 //! and the mark of the cluster, because an object of the cluster is the cluster's own.
 //!
-//! A record has no state of a machine. One without provider ID and Node is being built; one whose owner gave it up is in
-//! an error state; one that is being deleted leaves; each other one runs, as far as the cluster tells.
+//! What one client writes decides nothing about another one's machine. A record and a Node are one machine where nothing
+//! speaks against it: their provider IDs are the same, or one of them has none. Of several records that lead to one Node
+//! none counts. With a Node, the Node tells the state: a record that is being deleted excuses no dead Node. Without one a
+//! record is being built, has failed before it had an instance, leaves, or runs.
+//!
+//! Records of a management cluster are about Nodes elsewhere: where none of a workload cluster's records leads to a Node
+//! here, those that name one are counted and left out ([`Found::elsewhere`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,35 +66,68 @@ pub struct Reading<'r> {
     pub read_id: ReadProviderId,
 }
 
-/// Each machine once, in the order of the ids.
-pub fn machines(reading: &Reading<'_>) -> Vec<Machine> {
-    let mut found: BTreeMap<InstanceId, Machine> = BTreeMap::new();
+/// What a reading comes to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Each machine once, in the order of the ids.
+    pub machines: Vec<Machine>,
+    /// Records whose Nodes are in another cluster: how many.
+    pub elsewhere: usize,
+    /// Records that lead to a Node to which another one leads as well: how many.
+    pub contested: usize,
+}
+
+/// Each machine once.
+pub fn machines(reading: &Reading<'_>) -> Found {
     let index = Index::of(reading);
-    let mut taken: BTreeSet<&NodeName> = BTreeSet::new();
-    for record in reading.records.iter().filter(|record| is_machine(record)) {
-        let node = index.node_of(record, reading.read_id).filter(|node| !taken.contains(&node.node.name));
-        taken.extend(node.map(|node| &node.node.name));
+    let records = reading.records.iter().filter(|record| is_machine(record));
+    let led: Vec<_> = records.map(|record| (record, index.node_of(record, reading.read_id))).collect();
+    let mut leading: BTreeMap<&NodeName, usize> = BTreeMap::new();
+    for node in led.iter().filter_map(|(_, node)| *node) {
+        *leading.entry(&node.node.name).or_default() += 1;
+    }
+    let here: BTreeSet<_> = led.iter().filter(|(_, node)| node.is_some()).map(|(it, _)| fleet(it)).collect();
+    let (mut found, mut result) = (BTreeMap::new(), Found::default());
+    for (record, node) in led {
+        if node.is_some_and(|node| leading.get(&node.node.name).is_some_and(|count| *count > 1)) {
+            result.contested += 1;
+            continue;
+        }
+        if record.node.is_some() && fleet(record).is_some() && !here.contains(&fleet(record)) {
+            result.elsewhere += 1;
+            continue;
+        }
         let labels = node.map(|node| &*node.labels).into_iter().chain([&record.labels]);
         let pool = pool::of(labels.clone());
         let marks = marks(&reading.cluster, &pool, labels);
         let instance = Arc::new(of_record(record, node, reading, &index, marks));
         let machine = Machine { instance, record: Some(record.clone()), pool };
-        // Two records of one machine: that of the owner nearer to it stands first in the table of kinds.
         found.entry(machine.instance.id.clone()).or_insert(machine);
     }
-    for node in reading.nodes.iter().filter(|node| !taken.contains(&node.node.name)) {
+    let alone = |node: &&LabelledNode| leading.get(&node.node.name) != Some(&1);
+    for node in reading.nodes.iter().filter(alone) {
         let pool = pool::of([&*node.labels].into_iter());
         let marks = marks(&reading.cluster, &pool, [&*node.labels]);
         let machine = Machine { instance: Arc::new(of_node(node, &index, marks)), record: None, pool };
         found.entry(machine.instance.id.clone()).or_insert(machine);
     }
-    found.into_values().collect()
+    result.machines = found.into_values().collect();
+    result
+}
+
+/// The workload cluster that a record is of, where its kind keeps records of several clusters.
+fn fleet(record: &MachineRecord) -> Option<(&str, Option<&str>, Option<&str>)> {
+    const CLUSTER: &str = "cluster.x-k8s.io/cluster-name";
+    let is_of_several = matches!(&*record.kind.group, "cluster.x-k8s.io" | "machine.sapcloud.io");
+    let named = record.labels.get(CLUSTER).map(|name| &**name);
+    is_of_several.then_some((&*record.kind.group, record.namespace.as_deref(), named))
 }
 
 /// The record is of one machine that a Node is expected of, and of no other record's: a pool is several, a host in stock is
 /// none, and a host that is in use is the machine of its consumer.
 fn is_machine(record: &MachineRecord) -> bool {
-    let is_pool = !record.members.provider_ids.is_empty() || !record.members.nodes.is_empty();
+    let is_pool =
+        record.kind.versions.iter().any(|it| it.layout.provider_ids.is_some() || it.layout.nodes.is_some());
     !is_pool && !record.idle && record.consumer.is_none()
 }
 
@@ -111,11 +149,13 @@ impl<'r> Index<'r> {
         Self { by_name, by_id: named.collect(), shared_uuids }
     }
 
-    /// The Node of a record: the one that its owner names, else the one with its provider ID.
+    /// The Node of a record: the one with its provider ID, else the one that its owner names, where that has none of its own.
     fn node_of(&self, record: &MachineRecord, read_id: ReadProviderId) -> Option<&'r LabelledNode> {
-        let by_name = record.node.as_ref().and_then(|name| self.by_name.get(name));
-        let by_id = || self.by_id.get(&read_id(record.provider_id.as_deref()?)?);
-        by_name.or_else(by_id).copied()
+        let id = record.provider_id.as_deref().and_then(read_id);
+        let by_id = id.as_ref().and_then(|id| self.by_id.get(id));
+        let by_name = || record.node.as_ref().and_then(|name| self.by_name.get(name));
+        let is_its = |node: &&&LabelledNode| id.is_none() || named(&node.node).is_none();
+        by_id.or_else(|| by_name().filter(is_its)).copied()
     }
 
     /// The id of the machine that a Node is on.
@@ -152,8 +192,8 @@ fn of_record(
     index: &Index<'_>,
     marks: Arc<BTreeSet<Mark>>,
 ) -> Instance {
-    let id = record.provider_id.as_deref().and_then(reading.read_id);
-    let id = id.or_else(|| node.map(|node| index.id_of(&node.node)));
+    let of_node = node.map(|node| index.id_of(&node.node));
+    let id = of_node.or_else(|| record.provider_id.as_deref().and_then(reading.read_id));
     let group = record.pool.as_ref().map(|pool| OwnerGroup {
         name: match &record.kind.pool_kind {
             Some(kind) => Arc::from(format!("{kind} {pool}")),
@@ -166,7 +206,7 @@ fn of_record(
     Instance {
         hostname: node.map(|node| Arc::from(node.node.name.as_str())),
         state: state(record, node.is_some()),
-        fault: record.failure.as_ref().map(|failure| Fault {
+        fault: record.failure.as_ref().filter(|_| record.provider_id.is_none()).map(|failure| Fault {
             code: 0,
             message: Arc::from(failure.to_string().trim_start_matches(": ")),
         }),
@@ -176,24 +216,30 @@ fn of_record(
         created: record.created.clone(),
         hosting: group.map(|group| Arc::new(Hosting { group: Some(group), ..Hosting::default() })),
         ..Instance::unknown(
-            id.unwrap_or_else(|| {
-                InstanceId::from(format!("{}/{}", record.kind.plural, record.full_name()).as_str())
-            }),
+            id.unwrap_or_else(|| InstanceId::from(record_id(record).as_str())),
             InstanceName::from(&*record.name),
         )
     }
 }
 
 fn state(record: &MachineRecord, has_node: bool) -> InstanceState {
-    if record.leaving {
-        InstanceState::Deleting
-    } else if record.failure.is_some() && !has_node {
-        InstanceState::Errored
-    } else if record.provider_id.is_none() && !has_node {
-        InstanceState::Building
-    } else {
+    let has_instance = record.provider_id.is_some();
+    if has_node {
         InstanceState::Active
+    } else if record.leaving {
+        InstanceState::Deleting
+    } else if has_instance {
+        InstanceState::Active
+    } else if record.failure.is_some() {
+        InstanceState::Errored
+    } else {
+        InstanceState::Building
     }
+}
+
+/// What a machine is called that has no provider ID and no Node.
+fn record_id(record: &MachineRecord) -> String {
+    format!("{}.{}/{}", record.kind.plural, record.kind.group, record.full_name())
 }
 
 /// All labels, that of the pool among them, which a worker has not.

@@ -67,12 +67,22 @@ pub fn of<'l>(labels: impl Iterator<Item = &'l Labels> + Clone) -> PoolLabel {
     let find = |key: &str| labels.clone().find_map(|it| it.get_key_value(key));
     let pair = |(key, value): (&Arc<str>, &Arc<str>)| Mark::Metadata(key.clone(), value.clone());
     let made = POOLS.iter().find_map(|(key, maker)| {
-        let found = find(key).filter(|(_, value)| !value.is_empty())?;
+        let found = find(key).filter(|(_, value)| is_name(value))?;
         Some(PoolLabel { mark: pair(found), maker: Some(*maker) })
     });
     let leads = || find(CONTROL_PLANE).map(|found| PoolLabel { mark: pair(found), maker: None });
     let worker = || PoolLabel { mark: Mark::Metadata(ROLE.into(), WORKER.into()), maker: None };
     made.or_else(leads).unwrap_or_else(worker)
+}
+
+/// A value that the API server takes for a label, and that is not empty.
+fn is_name(value: &str) -> bool {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let ends = |c: char| c.is_ascii_alphanumeric();
+    (1..=63).contains(&value.len())
+        && value.starts_with(ends)
+        && value.ends_with(ends)
+        && value.chars().all(inner)
 }
 
 #[cfg(test)]

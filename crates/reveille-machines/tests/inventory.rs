@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::{Node, Provider, Ready};
-use reveille_machines::inventory::{LabelledNode, Machine, Reading, machines};
+use reveille_machines::inventory::{Found, LabelledNode, Machine, Reading, machines};
 use reveille_machines::pool::Labels;
 use reveille_machines::{MachineRecord, kind_of, read};
 use serde_json::{Value, json};
@@ -49,8 +49,12 @@ fn claim(name: &str, status: Value, deleted: bool) -> Arc<MachineRecord> {
     Arc::new(read(kind_of("karpenter.sh", "nodeclaims").unwrap(), "v1", &object).unwrap())
 }
 
-fn of(nodes: &[LabelledNode], records: &[Arc<MachineRecord>]) -> Vec<Machine> {
+fn found(nodes: &[LabelledNode], records: &[Arc<MachineRecord>]) -> Found {
     machines(&Reading { nodes, records, cluster: Mark::Tag("cluster".into()), read_id })
+}
+
+fn of(nodes: &[LabelledNode], records: &[Arc<MachineRecord>]) -> Vec<Machine> {
+    found(nodes, records).machines
 }
 
 fn told(machines: &[Machine]) -> Vec<(&str, &str, Option<&str>, InstanceState, &str)> {
@@ -135,23 +139,66 @@ fn record_without_node_is_built_runs_failed_or_leaves() {
     assert_eq!(
         states,
         [
-            ("nodeclaims/a-new", InstanceState::Building),
+            ("nodeclaims.karpenter.sh/a-new", InstanceState::Building),
             ("p://b", InstanceState::Active),
             ("p://c", InstanceState::Deleting),
-            ("nodeclaims/d-failed", failed),
+            ("nodeclaims.karpenter.sh/d-failed", failed),
         ]
     );
 }
 
-/// Two claims that name one Node: each stays a machine, and only the first has it.
+/// Any client that may create a record, in any namespace, would speak for the machines of others.
 #[test]
-fn node_belongs_to_one_record_at_most() {
+fn of_several_records_that_lead_to_one_node_none_counts() {
     let nodes = [node("k-1", Some("p://1"), None, &[])];
     let records = [
-        claim("claim-1", json!({"providerID": "p://1", "nodeName": "k-1"}), false),
-        claim("claim-2", json!({"providerID": "p://2", "nodeName": "k-1"}), false),
+        claim("own", json!({"providerID": "p://1"}), false),
+        claim("evil", json!({"providerID": "p://1"}), true),
     ];
-    let machines = of(&nodes, &records);
-    let hosts: Vec<_> = machines.iter().map(|it| it.instance.hostname.as_deref()).collect();
-    assert_eq!(hosts, [Some("k-1"), None]);
+    let found = found(&nodes, &records);
+    assert_eq!(told(&found.machines), [("p://1", "k-1", None, InstanceState::Active, "workers")]);
+    assert_eq!(found.contested, 2);
+}
+
+#[test]
+fn record_that_is_being_deleted_excuses_no_node_that_is_there() {
+    let nodes = [node("k-1", Some("p://1"), None, &[])];
+    let machines = of(&nodes, &[claim("c", json!({"providerID": "p://1", "nodeName": "k-1"}), true)]);
+    assert_eq!(machines[0].instance.state, InstanceState::Active);
+}
+
+/// A record that names the Node of a machine, and has the provider ID of another one, takes no machine away.
+#[test]
+fn record_with_another_provider_id_has_not_the_node_it_names() {
+    let nodes = [node("k-1", Some("p://1"), None, &[])];
+    let machines = of(&nodes, &[claim("evil", json!({"providerID": "x://fake", "nodeName": "k-1"}), false)]);
+    let ids: Vec<_> =
+        machines.iter().map(|it| (it.instance.id.as_str(), it.instance.hostname.as_deref())).collect();
+    assert_eq!(ids, [("p://1", None), ("x://fake", None)]);
+}
+
+fn machine_of(cluster: &str, name: &str, node: &str) -> Arc<MachineRecord> {
+    let object = json!({
+        "metadata": {"name": name, "namespace": "clusters", "uid": name,
+                     "labels": {"cluster.x-k8s.io/cluster-name": cluster}},
+        "spec": {"providerID": format!("p://{cluster}/{name}"), "clusterName": cluster},
+        "status": {"nodeRef": {"name": node}}
+    });
+    Arc::new(read(kind_of("cluster.x-k8s.io", "machines").unwrap(), "v1beta2", &object).unwrap())
+}
+
+/// A management cluster has the Machines of its workload clusters, whose Nodes are there, and perhaps its own as well.
+#[test]
+fn machines_of_other_clusters_are_counted_and_left_out() {
+    let nodes = [node("cp-1", Some("p://management/m-1"), None, &[]), node("cp-2", None, None, &[])];
+    let records = [
+        machine_of("management", "m-1", "cp-1"),
+        machine_of("management", "m-2", "cp-9"),
+        machine_of("workload", "w-1", "cp-1"),
+        machine_of("workload", "w-2", "worker-2"),
+    ];
+    let found = found(&nodes, &records);
+    let names: Vec<_> = found.machines.iter().map(|it| it.instance.name.as_str()).collect();
+    assert_eq!(names, ["cp-2", "m-1", "m-2"]);
+    assert_eq!((found.elsewhere, found.contested), (2, 0));
 }

@@ -70,10 +70,10 @@ impl Cluster {
     /// # Errors
     /// When the watch has no complete list, for as long as a listing waits.
     pub async fn held_nodes(&self) -> Result<Vec<LabelledNode>, ReadError> {
-        match &self.inner.book {
-            Some(book) => book.held().await,
-            None => Err(unheld("cluster: the labels of its Nodes are not kept")),
-        }
+        let Some(book) = &self.inner.book else {
+            return Err(unheld("cluster: the labels of its Nodes are not kept"));
+        };
+        book.held(self.inner.liveness.while_down()).await
     }
 
     /// All Nodes, listed now.

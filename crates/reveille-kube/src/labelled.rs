@@ -101,12 +101,19 @@ impl NodeBook {
         });
     }
 
-    /// All Nodes, once the watch has a complete list.
-    pub(crate) async fn held(&self) -> Result<Vec<LabelledNode>, ReadError> {
+    /// All Nodes, once the watch reaches the API server and has a complete list. What it held before is old.
+    pub(crate) async fn held(
+        &self,
+        while_down: impl Future<Output = ()>,
+    ) -> Result<Vec<LabelledNode>, ReadError> {
         let mut whole = self.whole.subscribe();
-        match tokio::time::timeout(WHOLE_WITHIN, whole.wait_for(|whole| *whole)).await {
-            Ok(Ok(_)) => Ok(self.all()),
-            Ok(Err(_)) | Err(_) => Err(unheld("cluster: the watch of its Nodes has no complete list")),
+        let ready = async {
+            while_down.await;
+            whole.wait_for(|whole| *whole).await.is_ok()
+        };
+        match tokio::time::timeout(WHOLE_WITHIN, ready).await {
+            Ok(true) => Ok(self.all()),
+            Ok(false) | Err(_) => Err(unheld("cluster: the watch of its Nodes has no complete list")),
         }
     }
 

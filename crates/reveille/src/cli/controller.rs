@@ -30,9 +30,14 @@ pub(crate) struct Rosters {
 }
 
 impl Rosters {
+    /// A roster was named.
+    pub(crate) fn is_named(&self) -> bool {
+        self.roster.iter().any(|file| file.as_os_str() != USUAL_FILE)
+    }
+
     /// A roster was named, or the usual file is there.
     pub(crate) fn is_there(&self) -> bool {
-        self.roster.iter().any(|file| file.as_os_str() != USUAL_FILE || file.exists())
+        self.is_named() || self.roster.iter().any(|file| file.exists())
     }
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use futures::TryFutureExt as _;
-use reveille_cloud::provider::Opened;
+use reveille_cloud::provider::{Opened, Project as _};
 use reveille_cloud::site::Site;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::ClusterFact;
@@ -27,7 +27,7 @@ use reveille_wire::roster::render::{Proposal, render};
 use reveille_wire::roster::{self, ClusterRef, Origin};
 
 use super::{Answer, Context};
-use crate::adapters::machines::{NodesFrom, project};
+use crate::adapters::machines::{NodesFrom, project, within};
 use crate::adapters::providers;
 use crate::cli::exit::Exit;
 use crate::cli::{self, failure::Failure};
@@ -101,8 +101,13 @@ async fn alone(
     let connected = Cluster::connect(config).await.map_err(unconfigured)?.without_cloud();
     let project = project(connected, NodesFrom::List);
     let unread = |error| Failure::cannot_tell(anyhow::Error::new(error)).next("try: kubectl get nodes");
-    let machines = project.machines().await.map_err(unread)?;
-    let kinds = project.served().await.map_err(unread)?;
+    let machines = within(project.machines()).await.map_err(unread)?;
+    let kinds = within(project.served()).await.map_err(unread)?;
+    let unknown: Vec<Gap> = unknown
+        .into_iter()
+        .chain(project.warning().map(Gap::new))
+        .chain(project.elsewhere().map(Gap::new))
+        .collect();
     let mut notes = vec![
         "Written by `reveille init` from the Nodes of the cluster alone. Check it, correct it.".to_owned(),
     ];
@@ -119,8 +124,7 @@ async fn alone(
     let records = machines.iter().filter(|machine| machine.record.is_some()).count();
     let kinds: Vec<&str> = kinds.iter().map(|served| &*served.kind.name).collect();
     let noun = if machines.len() == 1 { "machine" } else { "machines" };
-    let mut found =
-        vec![format!("{} {noun}: {records} by a machine record, the others by their Node", machines.len())];
+    let mut found = vec![format!("{} {noun}, {records} of them with a machine record", machines.len())];
     if !kinds.is_empty() {
         found.push(format!("machine records: {}", kinds.join(", ")));
     }
@@ -163,12 +167,13 @@ async fn open(args: &cli::init::Init, config: &ClusterConfig) -> Result<Opening,
         Ok(opened) => Ok(Opening::Cloud(nodes, opened)),
         // The Nodes alone say much; why the cloud does not, the operator may find out later.
         Err(error) => {
+            let (kind, next) = (provider.kind().name, error.next.clone());
             let failure = Failure::from(error).to_string();
             let why = failure.lines().next().unwrap_or_default().trim_start_matches("reveille: ").to_owned();
-            let kind = provider.kind().name;
+            let next = next.map_or_else(String::new, |next| format!("; {next}, and run init again"));
             Ok(Opening::Alone(vec![Gap::new(format!(
-                "what {kind} knows of the machines, if they are there: {why}. Without a cloud only the agent of a \
-                 machine can repair it"
+                "what {kind} knows of the machines, if they are there: {why}{next}. Without a cloud only the agent of \
+                 a machine can repair it"
             ))]))
         }
     }

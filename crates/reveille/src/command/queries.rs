@@ -62,7 +62,8 @@ async fn every_roster(context: &Context, reach: &Reach, ask: &Ask, all: bool) ->
     let asked = context.asked(reach).await?;
     for checked in &asked.rosters {
         let (reply, records) = futures::join!(reply(context, &asked, checked, ask), records(checked, ask));
-        let Reply::Report(mut report) = reply? else {
+        let (reply, is_partial) = reply?;
+        let Reply::Report(mut report) = reply else {
             return Err(Failure::internal(anyhow!(
                 "a status report was asked for and a machine was answered"
             )));
@@ -72,7 +73,7 @@ async fn every_roster(context: &Context, reach: &Reach, ask: &Ask, all: bool) ->
         }
         let (text, code) = printing::print(context, *report, all)?;
         texts.push(text);
-        exit = exit.max(code);
+        exit = exit.max(code).max(if is_partial { Exit::CannotTell } else { Exit::NoProblem });
     }
     Ok(Answer { text: context.join(&texts), exit })
 }
@@ -85,7 +86,7 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
     let count = asked.rosters.len();
     for checked in &asked.rosters {
         let (reply, records) = futures::join!(reply(context, &asked, checked, &ask), records(checked, &ask));
-        match reply? {
+        match reply?.0 {
             Reply::Report(mut report) => {
                 if let Report::WhyReport(why) = &mut *report {
                     why.collected = collected(context, &why.machine);
@@ -142,16 +143,16 @@ fn collected(context: &Context, machine: &MachineReport) -> Vec<CollectedReport>
     all.split_off(all.len().saturating_sub(COLLECTED_MAX))
 }
 
-/// Asks the controller, or runs a look.
+/// Asks the controller, or runs a look. True where something of the machines was left out of it.
 async fn reply(
     context: &Context,
     asked: &AskedRosters,
     checked: &CheckedRoster,
     ask: &Ask,
-) -> Result<Reply, Failure> {
+) -> Result<(Reply, bool), Failure> {
     let state_dir = asked.state_dir(context, checked)?;
     if let Some(reply) = client::ask(&state_dir, ask).await {
-        return Ok(reply);
+        return Ok((reply, false));
     }
     let judge = context.judge()?;
     let progress = progress(checked);
@@ -163,7 +164,7 @@ async fn reply(
     progress.finish_and_clear();
     note(context, asked, &result);
     let asked = Asked { as_if_acting: true, better: better.as_deref(), ..Asked::default() };
-    Ok(answer(&result.state, ask, &asked))
+    Ok((answer(&result.state, ask, &asked), result.is_partial))
 }
 
 /// A progress bar, only on a terminal, and only while nothing else is printed.

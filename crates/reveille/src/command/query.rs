@@ -57,6 +57,8 @@ pub(crate) struct QueryResult {
     pub(crate) controller: Controller,
     /// What the operator should know about this look.
     pub(crate) notes: Vec<String>,
+    /// Something of the cluster's machines could not be read: that no problem is known proves nothing.
+    pub(crate) is_partial: bool,
 }
 
 /// Whether a controller runs for a roster.
@@ -80,10 +82,14 @@ pub(crate) async fn query(checked: &CheckedRoster, state_dir: &Path, judge: &Jud
     let mut adapters = std::collections::BTreeMap::new();
     let mut events = Vec::new();
     let mut strangers = std::collections::BTreeMap::new();
+    let mut is_partial = false;
     for ReadCloud { name, adapter, fact, strangers: counted, warning } in clouds {
         adapters.insert(name.clone(), LimitedAdapter::new(adapter));
+        is_partial |= warning.is_some() && !checked.has_cloud();
         notes.extend(warning.map(|warning| format!("{name}: {warning}")));
-        strangers.insert(name.clone(), watch::channel(counted.map(Arc::new)).1);
+        if checked.has_cloud() {
+            strangers.insert(name.clone(), watch::channel(counted.map(Arc::new)).1);
+        }
         events.push(Event::Cloud { cloud: name, fact });
     }
     notes.extend(facts.iter().filter_map(|fact| match fact {
@@ -110,7 +116,7 @@ pub(crate) async fn query(checked: &CheckedRoster, state_dir: &Path, judge: &Jud
     if !follow_up(&mut state, judge, &adapters, looks).await {
         notes.push(format!("some reads took longer than {} s and are left out", READS_WITHIN.as_secs()));
     }
-    QueryResult { state, adapters, controller, notes }
+    QueryResult { state, adapters, controller, notes, is_partial }
 }
 
 /// A state with the records of the ledger. A ledger that cannot be read is reported and left out.

@@ -311,7 +311,10 @@ async fn clouds(
         for (index, name) in sharers {
             let clouds = reached.entry(index).or_default();
             clouds.adapters.insert(name.clone(), adapter.clone());
-            clouds.strangers.insert(name.clone(), reader.strangers());
+            // Labels are no marks that an operator put on: one may match all Nodes, or none for a while.
+            if !at.is_cluster() {
+                clouds.strangers.insert(name.clone(), reader.strangers());
+            }
             listeners.push(Listener { cloud: name.clone(), events: prepared[index].events.clone() });
         }
         let stop = until_told(stopped.clone());

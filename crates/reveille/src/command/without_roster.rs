@@ -7,15 +7,17 @@
 //! It goes through the reader of rosters, so that a look means the same as with the file. Nothing is written, and no controller
 //! is asked: a controller keeps its state under the name of its roster, and there is none.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use reveille_kube::{Cluster, ClusterConfig};
 use reveille_wire::roster::render::{Proposal, render};
 use reveille_wire::roster::{self, CheckedRoster, ClusterRef, Origin};
 
 use super::Context;
 use super::init::{absolute, choose_context, roster_name, unconfigured};
-use crate::adapters::machines::{NodesFrom, project};
+use crate::adapters::machines::{NodesFrom, project, within};
 use crate::cli::controller::Reach;
 use crate::cli::failure::Failure;
 use crate::survey::alone;
@@ -39,6 +41,12 @@ impl Asked {
 impl Context {
     /// The rosters that a reading command is about: those of the files, or, where there is none, that of the cluster alone.
     pub(crate) async fn asked(&self, reach: &Reach) -> Result<Asked, Failure> {
+        if reach.is_given() && self.rosters.is_named() {
+            let error = anyhow!(
+                "--context and --kubeconfig are for a cluster without a roster, and a roster is named"
+            );
+            return Err(Failure::usage(error).next("leave out one of the two"));
+        }
         let is_without_roster = reach.is_given() || !self.rosters.is_there();
         if !is_without_roster {
             return Ok(Asked { rosters: self.rosters()?, is_without_roster });
@@ -50,10 +58,14 @@ impl Context {
             context: chosen.as_ref().map(|context| context.name.clone()),
         };
         let connected = Cluster::connect(&config).await.map_err(unconfigured)?.without_cloud();
-        let machines = project(connected, NodesFrom::List).machines().await;
+        let project = project(connected, NodesFrom::List);
+        let machines = within(project.machines()).await;
         let machines = machines.map_err(|error| {
             Failure::cannot_tell(anyhow::Error::new(error)).next("try: kubectl get nodes")
         })?;
+        if let Some(note) = project.elsewhere() {
+            drop(writeln!(std::io::stderr().lock(), "note: {note}"));
+        }
         let proposal = alone::propose(&machines, roster_name(chosen.as_ref()), cluster, Vec::new());
         Ok(Asked { rosters: checked(&proposal)?, is_without_roster })
     }
@@ -62,8 +74,8 @@ impl Context {
 /// A cluster without a single machine has no pool, and a roster without a pool is none.
 fn checked(proposal: &Proposal) -> Result<Vec<CheckedRoster>, Failure> {
     if proposal.pools.is_empty() {
-        return Err(Failure::cannot_tell(anyhow::anyhow!("the cluster has no Node and no machine record"))
-            .next("name another cluster with --context, or its cloud with: reveille init"));
+        return Err(Failure::cannot_tell(anyhow!("the cluster has no Node, and no machine record of one"))
+            .next("name another cluster with --context; with a cloud that Reveille knows: reveille init --kind KIND"));
     }
     let origin = Origin { name: "the cluster's roster", dir: Path::new("/"), home: None };
     roster::read(&render(proposal), &origin).map_err(|refusal| {

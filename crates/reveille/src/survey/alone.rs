@@ -6,7 +6,7 @@
 //!
 //! Pure. What a cloud would add, the notes of the proposal say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use reveille_core::model::id::{CloudName, PoolName, RosterName};
 use reveille_core::model::roster::{Limits, Mode, Ownership, Repair};
@@ -35,8 +35,16 @@ pub(crate) fn propose(
     for machine in machines {
         *members.entry(&machine.pool).or_default() += 1;
     }
-    let mut names = BTreeSet::new();
-    let pools = members.into_iter().map(|(label, count)| pool(label, count, &mut names)).collect();
+    let mut notes = notes;
+    let mut largest: Vec<(&PoolLabel, usize)> = members.into_iter().collect();
+    if largest.len() > POOLS_MAX {
+        largest.sort_by_key(|(label, count)| (std::cmp::Reverse(*count), *label));
+        let more = largest.split_off(POOLS_MAX).len();
+        notes.push(format!("{more} smaller pools are left out: one label for all of them is better."));
+        largest.sort();
+    }
+    let mut names = BTreeMap::new();
+    let pools = largest.into_iter().map(|(label, count)| pool(label, count, &mut names)).collect();
     let place = CloudRef::Cluster(cluster.clone());
     Proposal {
         name: RosterName::from(name.as_str()),
@@ -50,13 +58,15 @@ pub(crate) fn propose(
     }
 }
 
-fn pool(label: &PoolLabel, count: usize, names: &mut BTreeSet<String>) -> ProposedPool {
+/// More pools than this are read by no person. Any client that may create records may make as many.
+const POOLS_MAX: usize = 64;
+
+fn pool(label: &PoolLabel, count: usize, names: &mut BTreeMap<String, usize>) -> ProposedPool {
     let plain = plain_name(label.name());
     let plain = if plain.is_empty() { "machines".to_owned() } else { plain };
-    let numbered = (2..).map(|number| format!("{plain}-{number}"));
-    let free = std::iter::once(plain.clone()).chain(numbered).find(|name| !names.contains(name));
-    let name = free.unwrap_or(plain);
-    names.insert(name.clone());
+    let alike = names.entry(plain.clone()).or_default();
+    *alike += 1;
+    let name = if *alike == 1 { plain } else { format!("{plain}--{alike}") };
     let maker = label.maker.map_or_else(String::new, |maker| format!(", as {maker} labels them"));
     let machines = if count == 1 { "machine" } else { "machines" };
     ProposedPool {

@@ -114,6 +114,16 @@ fn init_without_a_cloud_writes_a_roster_that_looks() {
     assert!(why.out.contains("no host has room"), "{}{}", why.out, why.err);
 }
 
+/// Which of two clusters is meant, when one is named and the other is a roster's, only the person knows.
+#[test]
+fn roster_and_context_together_are_refused() {
+    let bench = bench();
+    bench.write("other.yaml", "");
+    let ran = bench.run(&["status", "--roster", "other.yaml", "--context", "nowhere"]);
+    assert_eq!(ran.code, 64, "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("leave out one of the two"), "{}", ran.err);
+}
+
 /// What a person wrote is no roster for the cluster that the command line names.
 #[test]
 fn named_context_goes_before_the_usual_roster() {

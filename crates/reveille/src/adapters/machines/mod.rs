@@ -15,6 +15,7 @@ use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_kube::{Cluster, Method, Wish, named_by};
 use reveille_machines::inventory::LabelledNode;
 use reveille_wire::roster::cluster_mark;
+use tokio::time::timeout;
 
 use project::{ClusterProject, Source, Words};
 
@@ -32,13 +33,28 @@ pub(crate) enum NodesFrom {
 
 /// The cluster as the place of its machines. It was connected without a cloud ([`Cluster::without_cloud`]).
 pub(crate) fn project(cluster: Cluster, from: NodesFrom) -> ClusterProject {
-    ClusterProject::new(Arc::new(Api { cluster, from }), Words { cluster: cluster_mark(), read_id: named_by })
+    let is_strict = from == NodesFrom::Watch;
+    let words = Words { cluster: cluster_mark(), read_id: named_by, is_strict };
+    ClusterProject::new(Arc::new(Api { cluster, from }), words)
 }
 
 /// The same as a connection.
 pub(crate) fn connected(cluster: Cluster, from: NodesFrom) -> Connected {
     Arc::new(project(cluster, from))
 }
+
+/// A list that does not end is no list.
+pub(crate) async fn within<T>(reading: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
+    let late = || ReadError {
+        kind: ReadErrorKind::TimedOut,
+        text: Arc::from(format!("cluster: no answer within {} s", READ_WITHIN.as_secs())),
+        retry_after: None,
+    };
+    timeout(READ_WITHIN, reading).await.unwrap_or_else(|_| Err(late()))
+}
+
+/// The longest that reading all machines may take.
+const READ_WITHIN: Duration = Duration::from_secs(60);
 
 struct Api {
     cluster: Cluster,

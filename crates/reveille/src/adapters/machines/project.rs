@@ -21,7 +21,9 @@ use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::{InstanceId, NetworkId, PortId};
 use reveille_core::model::instance::{Instance, Mark, Port, PortStatus};
 
-use reveille_machines::inventory::{LabelledNode, Machine, ReadProviderId, Reading, machines};
+use reveille_core::diagnose::console::mask_secrets;
+use reveille_core::model::roster::{Claim, Roster};
+use reveille_machines::inventory::{Found, LabelledNode, Machine, ReadProviderId, Reading, machines};
 use reveille_machines::served::{self, GroupVersion, Served};
 use reveille_machines::{MachineRecord, read};
 
@@ -40,6 +42,9 @@ pub(crate) struct Words {
     pub(crate) cluster: Mark,
     /// How provider IDs are read.
     pub(crate) read_id: ReadProviderId,
+    /// A kind that is served and may not be listed voids the listing: a controller that does not see half of the machines must
+    /// not say that all is well.
+    pub(crate) is_strict: bool,
 }
 
 /// A cluster without a cloud.
@@ -48,6 +53,8 @@ pub(crate) struct ClusterProject {
     source: Arc<dyn Source>,
     words: Words,
     shared: Arc<Mutex<Shared>>,
+    /// The last reading, for looks: a thousand machines that are looked at within a moment cost one list.
+    last: Arc<tokio::sync::Mutex<Option<(Instant, Arc<Vec<Machine>>)>>>,
 }
 
 /// What one reading leaves for the next one.
@@ -57,12 +64,20 @@ struct Shared {
     served: Option<(Instant, Vec<Served>)>,
     /// Kinds whose objects may not be read, and why.
     unread: BTreeMap<&'static str, Arc<str>>,
+    /// Kinds whose objects were listed once: from then on a list without them is void, and not one without machines.
+    listed: BTreeSet<&'static str>,
+    /// Records that were left out of the last reading, and why.
+    left_out: Option<String>,
+    /// How many records were of Nodes in other clusters.
+    elsewhere: usize,
+    /// The rosters that the listings are for, and by which name.
+    wants: Option<Wants>,
 }
 
 /// Kinds come with an installation, a few times in the life of a cluster.
 const SERVED_FOR: Duration = Duration::from_secs(600);
 /// A record has a few kilobytes.
-const ITEMS_OF_A_PAGE: u32 = 500;
+const ITEMS_OF_A_PAGE: u32 = 100;
 /// More pages than any cluster has: a server that goes on is going round in circles.
 const PAGES_MAX: usize = 1000;
 /// Kinds that are listed at the same time.
@@ -71,7 +86,7 @@ const LISTS_AT_ONCE: usize = 4;
 impl ClusterProject {
     /// A cluster that is read there.
     pub(crate) fn new(source: Arc<dyn Source>, words: Words) -> Self {
-        Self { source, words, shared: Arc::default() }
+        Self { source, words, shared: Arc::default(), last: Arc::default() }
     }
 
     /// All machines, read now.
@@ -80,8 +95,46 @@ impl ClusterProject {
     /// When Nodes, or records that may be read, cannot be read completely.
     pub(crate) async fn machines(&self) -> Result<Vec<Machine>, ReadError> {
         let (nodes, records) = futures::try_join!(self.source.nodes(), self.records())?;
-        let Words { cluster, read_id } = self.words.clone();
-        Ok(machines(&Reading { nodes: &nodes, records: &records, cluster, read_id }))
+        let Words { cluster, read_id, .. } = self.words.clone();
+        let found = machines(&Reading { nodes: &nodes, records: &records, cluster, read_id });
+        self.with(|shared| {
+            shared.left_out = left_out(&found);
+            if std::mem::replace(&mut shared.elsewhere, found.elsewhere) != found.elsewhere {
+                tracing::info!(records = found.elsewhere, "machine records of other clusters are left out");
+            }
+        });
+        Ok(found.machines.into_iter().map(|machine| self.claimed(machine)).collect())
+    }
+
+    /// Without secrets in what its owner says of it, and without the cluster's mark where no pool claims it: such a machine is of
+    /// no roster, and nothing is said of it.
+    fn claimed(&self, mut machine: Machine) -> Machine {
+        let is_claimed = |wants: &Wants| {
+            let claim = |(roster, cloud): &(_, _)| Roster::claim(roster, cloud, &machine.instance);
+            wants.iter().map(claim).any(|claim| matches!(claim, Claim::Pool(_) | Claim::Contested(_)))
+        };
+        let is_wanted = self.with(|shared| shared.wants.as_ref().is_none_or(is_claimed));
+        let instance = Arc::make_mut(&mut machine.instance);
+        if !is_wanted {
+            Arc::make_mut(&mut instance.marks).remove(&self.words.cluster);
+        }
+        if let Some(fault) = &mut instance.fault {
+            fault.message = masked(&fault.message);
+        }
+        if let Some(group) =
+            instance.hosting.as_mut().and_then(|hosting| Arc::make_mut(hosting).group.as_mut())
+        {
+            group.word = masked(&group.word);
+        }
+        machine
+    }
+
+    /// Says how many records of the last reading were of Nodes in other clusters, where there were any.
+    pub(crate) fn elsewhere(&self) -> Option<String> {
+        let count = self.with(|shared| shared.elsewhere);
+        (count > 0).then(|| {
+            format!("{count} machine records are of other clusters; their Nodes are there: look with their kubeconfigs")
+        })
     }
 
     /// The kinds of records that the API server serves.
@@ -93,12 +146,16 @@ impl ClusterProject {
         if let Some((_, kinds)) = known.filter(|(at, _)| at.elapsed() < SERVED_FOR) {
             return Ok(kinds);
         }
-        let groups = self.json("/apis".to_owned()).await?.unwrap_or_default();
+        let groups = self.json("/apis".to_owned()).await?;
+        if groups.is_none() && self.with(|shared| !shared.listed.is_empty()) {
+            return Err(void("the API server tells no more which groups it serves"));
+        }
+        let groups = groups.unwrap_or_default();
         let mut resources: BTreeMap<GroupVersion, serde_json::Value> = BTreeMap::new();
         for group_version in served::wanted(&groups) {
-            if let Some(listed) = self.json(group_version.path()).await? {
-                resources.insert(group_version, listed);
-            }
+            let listed = self.json(group_version.path()).await?;
+            let listed = listed.ok_or_else(|| void(&format!("GET {}: not found", group_version.path())))?;
+            resources.insert(group_version, listed);
         }
         let kinds = served::served(&groups, &resources);
         self.with(|shared| shared.served = Some((Instant::now(), kinds.clone())));
@@ -115,7 +172,8 @@ impl ClusterProject {
     /// The records of one kind; none where they may not be read.
     async fn list(&self, served: &Served) -> Result<Vec<Arc<MachineRecord>>, ReadError> {
         match self.list_all(served).await {
-            Err(error) if error.kind == ReadErrorKind::Forbidden => {
+            // A right that is taken away ends no machine: what was listed once must be listed, or nothing is.
+            Err(error) if error.kind == ReadErrorKind::Forbidden && self.is_left_out(served) => {
                 self.with(|shared| {
                     if shared.unread.insert(&served.kind.name, error.text.clone()).is_none() {
                         tracing::warn!("{}", unread(&served.kind.name, &error.text));
@@ -123,11 +181,19 @@ impl ClusterProject {
                 });
                 Ok(Vec::new())
             }
-            listed => {
-                self.with(|shared| shared.unread.remove(&*served.kind.name));
-                listed
+            Err(error) => Err(error),
+            Ok(records) => {
+                self.with(|shared| {
+                    shared.unread.remove(&*served.kind.name);
+                    shared.listed.insert(&served.kind.name);
+                });
+                Ok(records)
             }
         }
+    }
+
+    fn is_left_out(&self, served: &Served) -> bool {
+        !self.words.is_strict && self.with(|shared| !shared.listed.contains(&*served.kind.name))
     }
 
     async fn list_all(&self, served: &Served) -> Result<Vec<Arc<MachineRecord>>, ReadError> {
@@ -135,8 +201,11 @@ impl ClusterProject {
         let mut next: Option<String> = None;
         for page in 1..=PAGES_MAX {
             let path = page_path(served, next.as_deref());
-            // The kind was served a moment ago: its definition is being deleted, and its objects with it.
-            let Some(listed) = self.json(path).await? else { return Ok(records) };
+            let Some(listed) = self.json(path).await? else {
+                // The kind was served a moment ago. Whether it still is, the next listing asks.
+                self.with(|shared| shared.served = None);
+                return Err(incomplete(served, "the API server does not serve it any more"));
+            };
             let items = listed.get("items").and_then(serde_json::Value::as_array);
             let items = items.ok_or_else(|| malformed(served, "it has no items"))?;
             for item in items {
@@ -150,13 +219,16 @@ impl ClusterProject {
                         }
                         records.push(Arc::new(record));
                     }
-                    // One record that cannot be read costs that record.
-                    Err(error) => tracing::warn!("{error}"),
+                    // A machine that is left out would seem to be gone.
+                    Err(error) => return Err(incomplete(served, &error.to_string())),
                 }
             }
             let following = listed.pointer("/metadata/continue").and_then(serde_json::Value::as_str);
             match following.filter(|next| !next.is_empty()) {
                 None => return Ok(records),
+                Some(following) if next.as_deref() == Some(following) => {
+                    return Err(incomplete(served, "a page names itself as the next"));
+                }
                 Some(following) => next = Some(following.to_owned()),
             }
         }
@@ -179,7 +251,17 @@ impl ClusterProject {
     }
 
     async fn machine(&self, id: &InstanceId) -> Result<Option<Machine>, ReadError> {
-        Ok(self.machines().await?.into_iter().find(|machine| machine.instance.id == *id))
+        let mut last = self.last.lock().await;
+        let machines = match &*last {
+            Some((at, machines)) if at.elapsed() < READ_FOR => machines.clone(),
+            _ => {
+                let machines = Arc::new(self.machines().await?);
+                *last = Some((Instant::now(), machines.clone()));
+                machines
+            }
+        };
+        drop(last);
+        Ok(machines.iter().find(|machine| machine.instance.id == *id).cloned())
     }
 
     /// What its owner says that went wrong, as the lines of a log. That it waits explains nothing.
@@ -187,7 +269,7 @@ impl ClusterProject {
         let record = self.machine(id).await?.and_then(|machine| machine.record);
         let lines = record.map(|record| record.failure_lines()).unwrap_or_default();
         Ok(match lines.is_empty() {
-            false => Answer::Console(Arc::from(lines.join("\n"))),
+            false => Answer::Console(masked(&lines.join("\n"))),
             true => Answer::NoConsole(Arc::from(NO_CONSOLE)),
         })
     }
@@ -253,6 +335,21 @@ fn port(instance: &Instance) -> Port {
 const NO_CONSOLE: &str = "the roster lists no cloud, so the console of its machines cannot be read";
 const NO_CALL: &str = "the roster lists no cloud by which it could be done";
 
+/// A reading serves looks for so long.
+const READ_FOR: Duration = Duration::from_secs(3);
+
+fn masked(text: &str) -> Arc<str> {
+    Arc::from(mask_secrets(text))
+}
+
+/// What the operator must know of records that count for no machine.
+fn left_out(found: &Found) -> Option<String> {
+    let count = found.contested;
+    (count > 0).then(|| {
+        format!("{count} machine records are left out: each leads to a Node to which another one leads, too")
+    })
+}
+
 fn unread(kind: &str, why: &str) -> String {
     format!("{kind} objects are left out: {why}. Allow it: reveille rbac --records | kubectl apply -f -")
 }
@@ -260,6 +357,14 @@ fn unread(kind: &str, why: &str) -> String {
 fn malformed(served: &Served, what: &str) -> ReadError {
     let text = Arc::from(format!("cluster: the list of {} cannot be read: {what}", served.kind.name));
     ReadError { kind: ReadErrorKind::Malformed, text, retry_after: None }
+}
+
+fn void(what: &str) -> ReadError {
+    ReadError {
+        kind: ReadErrorKind::Unavailable,
+        text: Arc::from(format!("cluster: {what}")),
+        retry_after: None,
+    }
 }
 
 fn incomplete(served: &Served, what: &str) -> ReadError {
@@ -277,7 +382,8 @@ impl Project for ClusterProject {
         futures::future::ready(Outcome::Refused { text: Arc::from(NO_CALL) }).boxed()
     }
 
-    fn lister(&self, _: &Wants) -> Box<dyn Listing> {
+    fn lister(&self, wants: &Wants) -> Box<dyn Listing> {
+        self.with(|shared| shared.wants = Some(wants.clone()));
         Box::new(self.clone())
     }
 
@@ -294,7 +400,7 @@ impl Project for ClusterProject {
     fn warning(&self) -> Option<String> {
         let all = self.with(|shared| {
             let said = shared.unread.iter().map(|(kind, why)| unread(kind, why));
-            said.collect::<Vec<_>>()
+            said.chain(shared.left_out.clone()).collect::<Vec<_>>()
         });
         (!all.is_empty()).then(|| all.join("; "))
     }
@@ -314,5 +420,115 @@ impl Listing for ClusterProject {
     /// Every machine of the cluster carries its mark.
     fn list_with_strangers(&mut self) -> BoxFuture<'_, Result<(CloudSnapshot, Unwanted), ReadError>> {
         async move { Ok((self.list(true).await?, Vec::new())) }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// An API server that answers what the test wrote.
+    #[derive(Clone, Default)]
+    struct Fake(Arc<Mutex<BTreeMap<String, Result<Option<Value>, ReadErrorKind>>>>);
+
+    impl Fake {
+        fn set(&self, path: &str, answer: Result<Option<Value>, ReadErrorKind>) {
+            self.0.lock().unwrap().insert(path.to_owned(), answer);
+        }
+
+        fn with_claims() -> (Self, ClusterProject) {
+            let fake = Self::default();
+            let group = json!({"name": "karpenter.sh", "versions": [{"version": "v1"}]});
+            fake.set("/apis", Ok(Some(json!({"groups": [group]}))));
+            let kind = json!({"name": "nodeclaims", "kind": "NodeClaim", "verbs": ["list"]});
+            fake.set("/apis/karpenter.sh/v1", Ok(Some(json!({"resources": [kind]}))));
+            fake.set(CLAIMS, Ok(Some(json!({"items": [{"metadata": {"name": "a", "uid": "u"}}]}))));
+            let words = Words {
+                cluster: Mark::Tag("cluster".into()),
+                read_id: |text| Some(text.into()),
+                is_strict: false,
+            };
+            (fake.clone(), ClusterProject::new(Arc::new(fake), words))
+        }
+    }
+
+    const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims?limit=100";
+
+    impl Source for Fake {
+        fn nodes(&self) -> BoxFuture<'static, Result<Vec<LabelledNode>, ReadError>> {
+            futures::future::ready(Ok(Vec::new())).boxed()
+        }
+
+        fn get(&self, path: String) -> BoxFuture<'static, Result<Option<Vec<u8>>, ReadError>> {
+            let answer = self.0.lock().unwrap().get(&path).cloned().unwrap_or(Ok(None));
+            let failed = |kind| ReadError { kind, text: Arc::from("no"), retry_after: None };
+            let answer = answer.map(|body| body.map(|body| body.to_string().into_bytes())).map_err(failed);
+            futures::future::ready(answer).boxed()
+        }
+    }
+
+    async fn count(project: &ClusterProject) -> Option<usize> {
+        project.machines().await.ok().map(|machines| machines.len())
+    }
+
+    #[tokio::test]
+    async fn kind_that_may_not_be_read_is_left_out_and_told() {
+        let (fake, project) = Fake::with_claims();
+        fake.set(CLAIMS, Err(ReadErrorKind::Forbidden));
+        assert_eq!(count(&project).await, Some(0));
+        let words = Words { is_strict: true, ..project.words.clone() };
+        assert_eq!(
+            count(&ClusterProject::new(Arc::new(fake.clone()), words)).await,
+            None,
+            "a controller is blind"
+        );
+        assert!(
+            project.warning().is_some_and(|text| text.contains("NodeClaim") && text.contains("--records"))
+        );
+        fake.set(CLAIMS, Ok(Some(json!({"items": []}))));
+        assert_eq!(count(&project).await, Some(0));
+        assert_eq!(project.warning(), None);
+    }
+
+    /// A right that is taken away, a definition that is deleted, a proxy that answers 404: none of them is the end of a machine.
+    #[tokio::test]
+    async fn records_that_were_listed_once_are_listed_or_nothing_is() {
+        for answer in
+            [Err(ReadErrorKind::Forbidden), Ok(None), Ok(Some(json!({}))), Err(ReadErrorKind::Unavailable)]
+        {
+            let (fake, project) = Fake::with_claims();
+            assert_eq!(count(&project).await, Some(1));
+            fake.set(CLAIMS, answer.clone());
+            assert_eq!(count(&project).await, None, "{answer:?}");
+        }
+    }
+
+    /// The next listing asks what is served: a definition that is gone takes its machines with it.
+    #[tokio::test]
+    async fn kind_that_is_served_no_more_is_believed_at_the_next_listing() {
+        let (fake, project) = Fake::with_claims();
+        assert_eq!(count(&project).await, Some(1));
+        fake.set(CLAIMS, Ok(None));
+        fake.set("/apis", Ok(Some(json!({"groups": []}))));
+        assert_eq!(count(&project).await, None);
+        assert_eq!(count(&project).await, Some(0));
+    }
+
+    #[tokio::test]
+    async fn list_goes_on_with_the_token_and_repeats_no_name() {
+        let (fake, project) = Fake::with_claims();
+        let page = |names: &[&str], next: &str| {
+            let items: Vec<Value> =
+                names.iter().map(|name| json!({"metadata": {"name": name, "uid": name}})).collect();
+            Ok(Some(json!({"metadata": {"continue": next}, "items": items})))
+        };
+        fake.set(CLAIMS, page(&["a", "b"], "x/y="));
+        let second = format!("{CLAIMS}&continue=x%2Fy%3D");
+        fake.set(&second, page(&["c"], ""));
+        assert_eq!(count(&project).await, Some(3));
+        fake.set(&second, page(&["a"], ""));
+        assert_eq!(count(&project).await, None);
     }
 }

@@ -15,8 +15,8 @@
 //! none counts. With a Node, the Node tells the state: a record that is being deleted excuses no dead Node. Without one a
 //! record is being built, has failed before it had an instance, leaves, or runs.
 //!
-//! Records of a management cluster are about Nodes elsewhere: where none of a workload cluster's records leads to a Node
-//! here, those that name one are counted and left out ([`Found::elsewhere`]).
+//! Records of a management cluster are about Nodes elsewhere: where some of a workload cluster's records name a Node, and
+//! none leads to one here, all of them are counted and left out ([`Found::elsewhere`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -87,13 +87,16 @@ pub fn machines(reading: &Reading<'_>) -> Found {
         *leading.entry(&node.node.name).or_default() += 1;
     }
     let here: BTreeSet<_> = led.iter().filter(|(_, node)| node.is_some()).map(|(it, _)| fleet(it)).collect();
+    let has_none_here = |fleet: &Option<_>| fleet.is_some() && !here.contains(fleet);
+    let joined = led.iter().filter(|(record, _)| record.node.is_some()).map(|(record, _)| fleet(record));
+    let away: BTreeSet<_> = joined.filter(has_none_here).collect();
     let (mut found, mut result) = (BTreeMap::new(), Found::default());
     for (record, node) in led {
         if node.is_some_and(|node| leading.get(&node.node.name).is_some_and(|count| *count > 1)) {
             result.contested += 1;
             continue;
         }
-        if record.node.is_some() && fleet(record).is_some() && !here.contains(&fleet(record)) {
+        if away.contains(&fleet(record)) {
             result.elsewhere += 1;
             continue;
         }

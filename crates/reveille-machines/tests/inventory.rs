@@ -187,6 +187,11 @@ fn machine_of(cluster: &str, name: &str, node: &str) -> Arc<MachineRecord> {
     Arc::new(read(kind_of("cluster.x-k8s.io", "machines").unwrap(), "v1beta2", &object).unwrap())
 }
 
+/// It has no Node yet, and will have one in its own cluster.
+fn joins_still(record: Arc<MachineRecord>) -> Arc<MachineRecord> {
+    Arc::new(MachineRecord { node: None, ..(*record).clone() })
+}
+
 /// A management cluster has the Machines of its workload clusters, whose Nodes are there, and perhaps its own as well.
 #[test]
 fn machines_of_other_clusters_are_counted_and_left_out() {
@@ -196,9 +201,10 @@ fn machines_of_other_clusters_are_counted_and_left_out() {
         machine_of("management", "m-2", "cp-9"),
         machine_of("workload", "w-1", "cp-1"),
         machine_of("workload", "w-2", "worker-2"),
+        joins_still(machine_of("workload", "w-3", "worker-3")),
     ];
     let found = found(&nodes, &records);
     let names: Vec<_> = found.machines.iter().map(|it| it.instance.name.as_str()).collect();
     assert_eq!(names, ["cp-2", "m-1", "m-2"]);
-    assert_eq!((found.elsewhere, found.contested), (2, 0));
+    assert_eq!((found.elsewhere, found.contested), (3, 0));
 }

@@ -16,7 +16,6 @@ use crate::model::id::{CloudName, InstanceId};
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
-use crate::plan::interlock::is_called;
 use crate::plan::let_go::LetGo;
 use crate::record::Record;
 
@@ -131,10 +130,9 @@ fn machine(id: &InstanceId) -> PauseScope {
     PauseScope::Machine(Arc::from(id.as_str()))
 }
 
-/// Keeps those of these names that the machine has, and had.
+/// Keeps those of these names that the machine has, and had. It has a handful; a cell that comes back brings ten thousand others.
 fn bind(seen: &mut Seen, names: &BTreeSet<Arc<str>>) {
-    let of_it: BTreeSet<Arc<str>> = names.iter().filter(|name| is_called(seen, name)).cloned().collect();
-    seen.paused_as = of_it;
+    seen.paused_as = seen.names().filter_map(|name| names.get(name).cloned()).collect();
 }
 
 impl State {
@@ -160,8 +158,11 @@ impl State {
 
     /// The same for machines that came into sight, or changed.
     pub(super) fn bind_pauses_of(&mut self, cloud: &CloudName, touched: &BTreeSet<InstanceId>) {
+        if touched.is_empty() {
+            return;
+        }
         let names = self.pauses.machines();
-        let Some(view) = self.clouds.get_mut(cloud).filter(|_| !names.is_empty()) else { return };
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
         for id in touched {
             if let Some(seen) = view.instances.get_mut(id) {
                 bind(seen, &names);

@@ -46,10 +46,7 @@ impl Cluster {
     /// The same cluster in another rhythm, with a watch of its own.
     #[must_use]
     pub fn with_rhythm(self, rhythm: Rhythm) -> Self {
-        let inner = match Arc::try_unwrap(self.inner) {
-            Ok(inner) => Shared { rhythm, ..inner },
-            Err(shared) => Shared::new(shared.session.another(), rhythm),
-        };
+        let inner = Shared { rhythm, ..self.apart() };
         Self { inner: Arc::new(inner) }
     }
 
@@ -57,12 +54,14 @@ impl Cluster {
     /// provider ID names an instance.
     #[must_use]
     pub fn without_cloud(self) -> Self {
-        let rhythm = self.inner.rhythm;
-        let inner = match Arc::try_unwrap(self.inner) {
-            Ok(inner) => inner,
-            Err(shared) => Shared::new(shared.session.another(), rhythm),
-        };
-        Self { inner: Arc::new(Shared { book: Some(NodeBook::default()), ..inner }) }
+        let inner = Shared { book: Some(NodeBook::default()), ..self.apart() };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// What this handle alone has; where others have it too, the same login and rhythm with nothing read yet.
+    fn apart(self) -> Shared {
+        Arc::try_unwrap(self.inner)
+            .unwrap_or_else(|shared| Shared::new(shared.session.another(), shared.rhythm))
     }
 
     /// All Nodes as the watch of this cluster holds them.

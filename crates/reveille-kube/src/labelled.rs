@@ -137,19 +137,20 @@ pub(crate) fn unheld(text: &str) -> ReadError {
 /// With a cloud only the spellings of clouds that we know name an instance. Here the machine is told by the same text in its
 /// record, so each does.
 fn name_any(node: &mut Arc<Node>) {
-    if let Provider::Unread(text) = &node.provider
-        && text.contains("://")
-    {
-        let named = Provider::Instance(InstanceId::new(text.clone()));
-        Arc::make_mut(node).provider = named;
+    if let (Provider::Unread(_), Some(id)) = (&node.provider, instance(&node.provider)) {
+        Arc::make_mut(node).provider = Provider::Instance(id);
     }
 }
 
 /// The instance that a provider ID names, in whatever form it has.
 pub fn named_by(provider_id: &str) -> Option<InstanceId> {
-    match mapping::provider(Some(provider_id)) {
-        Provider::Instance(id) => Some(id),
-        Provider::Unread(text) if text.contains("://") => Some(InstanceId::new(text)),
+    instance(&mapping::provider(Some(provider_id)))
+}
+
+fn instance(named: &Provider) -> Option<InstanceId> {
+    match named {
+        Provider::Instance(id) => Some(id.clone()),
+        Provider::Unread(text) if text.contains("://") => Some(InstanceId::new(text.clone())),
         Provider::Unread(_) | Provider::Unset => None,
     }
 }

@@ -176,11 +176,7 @@ impl MachineRecord {
 
     /// Of these lines those that tell of a failure: of a step that failed, and of the machine.
     pub fn failure_lines(&self) -> Vec<String> {
-        let has_failed = self.steps.iter().filter(|step| step.state == StepState::Failed);
-        let head = self.head();
-        let steps = has_failed.map(|step| format!("{head}: {step}"));
-        let failure = self.failure.iter().map(|failure| format!("{head}: failed{failure}"));
-        steps.chain(failure).map(|line| words(&line, EVIDENCE_LINE_BYTES_MAX).to_string()).collect()
+        self.lines(|step| step.state == StepState::Failed)
     }
 
     /// Who owns it and where the owner says that it stands: `Karpenter: Registered is Unknown since …: NodeNotFound: …`.
@@ -193,15 +189,16 @@ impl MachineRecord {
         words(&standing, EVIDENCE_LINE_BYTES_MAX).to_string()
     }
 
-    fn head(&self) -> String {
-        format!("{} {}", self.kind.name, self.full_name())
-    }
-
     /// A line of text for each step, and one for the failure, each of [`EVIDENCE_LINE_BYTES_MAX`] bytes at most:
     /// `NodeClaim default-x7k2p: condition Launched is Unknown since 2026-08-19T10:02:11Z: LaunchFailed: creating instance, …`.
     pub fn evidence_lines(&self) -> Vec<String> {
-        let head = self.head();
-        let steps = self.steps.iter().map(|step| format!("{head}: {step}"));
+        self.lines(|_| true)
+    }
+
+    /// A line for each of these steps, and one for the failure.
+    fn lines(&self, is_told: impl Fn(&Step) -> bool) -> Vec<String> {
+        let head = format!("{} {}", self.kind.name, self.full_name());
+        let steps = self.steps.iter().filter(|step| is_told(step)).map(|step| format!("{head}: {step}"));
         let failure = self.failure.iter().map(|failure| format!("{head}: failed{failure}"));
         steps.chain(failure).map(|line| words(&line, EVIDENCE_LINE_BYTES_MAX).to_string()).collect()
     }

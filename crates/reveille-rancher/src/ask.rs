@@ -201,8 +201,8 @@ pub(crate) fn safe(name: &str) -> Option<&str> {
     is_safe.then_some(name)
 }
 
-/// For a query: what is neither a letter nor a digit becomes its code.
-fn escaped(text: &str) -> String {
+/// For a query of an API server: what is neither a letter nor a digit becomes its code.
+pub fn escaped(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

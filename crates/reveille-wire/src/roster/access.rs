@@ -11,6 +11,7 @@ use reveille_core::model::roster::{Access, ServiceUser};
 use reveille_core::model::time::Span;
 
 use super::clouds::Clouds;
+use super::clouds::alone::is_alone;
 use super::complaint::Complaints;
 use super::network::cloud_of;
 use super::scalar::is_uuid;
@@ -22,7 +23,7 @@ use super::tree::Kind;
 pub(super) fn access(field: Option<Field<'_>>, clouds: &Clouds, complaints: &mut Complaints) -> Access {
     const BUSY: &str = "roles change a few times a year, and reading them is work for Keystone";
     let mut access = Access::default();
-    if let Some(field) = field.as_ref().filter(|_| clouds.values().any(|(at, _)| at.is_cluster())) {
+    if let Some(field) = field.as_ref().filter(|_| is_alone(clouds)) {
         let wrong = "the roster lists no cloud whose users could be read";
         complaints.add(&field.spot, wrong, "take it out, or list the cloud under spec.clouds");
         return access;

@@ -36,7 +36,7 @@ use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 use thiserror::Error;
 
-pub use clouds::alone::mark as cluster_mark;
+pub use clouds::alone::{NAME as CLUSTER_CLOUD, mark as cluster_mark};
 pub use complaint::{Complaint, Place, Refusal, Written};
 
 pub use network::UNREACHABLE_CONDITIONS;

@@ -10,6 +10,7 @@ use reveille_core::model::id::{CloudName, RouterId};
 use reveille_core::model::roster::Network;
 
 use super::clouds::Clouds;
+use super::clouds::alone::is_alone;
 use super::complaint::{Complaints, Spot, quote};
 use super::section::{Field, Section};
 use super::shape::{NETWORK, ROUTER, nearest};
@@ -27,7 +28,7 @@ pub(super) fn network(field: Option<Field<'_>>, clouds: &Clouds, complaints: &mu
     let Some(section) = field.and_then(|field| Section::open(&field, NETWORK, complaints)) else {
         return network;
     };
-    if clouds.values().any(|(at, _)| at.is_cluster()) {
+    if is_alone(clouds) {
         for name in ["router", "addressPairs"] {
             if let Some(field) = section.take(name) {
                 let wrong = "the roster lists no cloud that could have it";

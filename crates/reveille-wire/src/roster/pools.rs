@@ -12,6 +12,7 @@ use reveille_core::model::roster::{Deadlines, GroupRef, Keep, Mode, Pool, Repair
 use reveille_core::model::time::Span;
 
 use super::CloudRef;
+use super::clouds::alone::is_alone;
 use super::clouds::{Clouds, KINDS};
 use super::complaint::{Complaints, Spot, quote};
 use super::marks::{self, Claimant, Owned};
@@ -67,8 +68,7 @@ pub(super) fn pools(
 
 /// The cloud that the pool is in.
 fn cloud(section: &Section<'_>, clouds: &Clouds, complaints: &mut Complaints) -> Option<CloudName> {
-    let alone = clouds.iter().find(|(_, (at, _))| at.is_cluster()).map(|(name, _)| name.clone());
-    if alone.is_none() {
+    if !is_alone(clouds) {
         let cloud = section.require("cloud", "name the cloud that the pool is in", complaints);
         return cloud.and_then(|field| cloud_of(&field, clouds, complaints));
     }
@@ -79,7 +79,7 @@ fn cloud(section: &Section<'_>, clouds: &Clouds, complaints: &mut Complaints) ->
             complaints.add(&field.spot, wrong, instead);
         }
     }
-    alone
+    clouds.keys().next().cloned()
 }
 
 /// Fields of a pool that need a cloud, and why.

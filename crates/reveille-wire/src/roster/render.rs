@@ -220,7 +220,8 @@ fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
         (spelled(&pool.owned.cluster, at), pool.owned.pool.as_ref().map(|mark| spelled(mark, at)));
     lines.notes("    ", &pool.notes);
     lines.line(format_args!("    - name: {}", scalar(pool.name.as_str())));
-    if at.is_some_and(CloudRef::is_cluster) {
+    let is_alone = at.is_some_and(CloudRef::is_cluster);
+    if is_alone {
         selector(lines, of_pool.as_ref());
     } else {
         lines.line(format_args!("      cloud: {}", scalar(pool.cloud.as_str())));
@@ -238,7 +239,6 @@ fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
         let groups: Vec<String> = pool.groups.iter().map(group).collect();
         lines.line(format_args!("      securityGroups: [{}]", groups.join(", ")));
     }
-    let is_alone = at.is_some_and(CloudRef::is_cluster);
     if !is_alone {
         lines.line(format_args!("      min: {}  # Reveille never leaves fewer machines than this", pool.min));
     }

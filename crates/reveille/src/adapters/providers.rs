@@ -15,7 +15,7 @@ use reveille_cloud::provider::{Connecting, Provider, Unconnected};
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::model::id::CloudName;
 use reveille_core::model::node::Node;
-use reveille_wire::roster::CloudRef;
+use reveille_wire::roster::{CLUSTER_CLOUD, CloudRef};
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +26,7 @@ pub(crate) const PROVIDERS: &[&dyn Provider] = &[&reveille_ec2::Ec2, &reveille_o
 /// The name of this cloud in messages.
 pub(crate) fn entry(at: &CloudRef) -> Arc<str> {
     if at.is_cluster() {
-        return Arc::from("machines");
+        return Arc::from(CLUSTER_CLOUD);
     }
     let entry = PROVIDERS.iter().find_map(|provider| provider.entry(at));
     entry.unwrap_or_else(|| Arc::from("a cloud of no kind that is known here"))

@@ -26,8 +26,9 @@ use reveille_kube::{Cluster, ClusterConfig, ContextInfo, contexts};
 use reveille_wire::roster::render::{Proposal, render};
 use reveille_wire::roster::{self, ClusterRef, Origin};
 
+use super::query::within;
 use super::{Answer, Context};
-use crate::adapters::machines::{NodesFrom, project, within};
+use crate::adapters::machines::{NodesFrom, project};
 use crate::adapters::providers;
 use crate::cli::exit::Exit;
 use crate::cli::{self, failure::Failure};
@@ -101,8 +102,8 @@ async fn alone(
     let connected = Cluster::connect(config).await.map_err(unconfigured)?.without_cloud();
     let project = project(connected, NodesFrom::List);
     let unread = |error| Failure::cannot_tell(anyhow::Error::new(error)).next("try: kubectl get nodes");
-    let machines = within(project.machines()).await.map_err(unread)?;
-    let kinds = within(project.served()).await.map_err(unread)?;
+    let machines = within("cluster", project.machines()).await.map_err(unread)?;
+    let kinds = within("cluster", project.served()).await.map_err(unread)?;
     let unknown: Vec<Gap> = unknown
         .into_iter()
         .chain(project.warning().map(Gap::new))

@@ -182,7 +182,7 @@ async fn read_cloud(checked: &CheckedRoster, name: CloudName, at: &CloudRef) -> 
         let listed = project.lister(&wants).list_with_strangers().await;
         Ok::<_, ReadError>((project, listed))
     };
-    let read = timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow(name.as_str())));
+    let read = within(name.as_str(), reading).await;
     let (project, fact, strangers) = match read {
         Ok((project, Ok((snapshot, strangers)))) => {
             (Some(project), CloudFact::read(snapshot), Some(MarkCounts::of(&strangers)))
@@ -217,7 +217,7 @@ async fn read_cluster(checked: &CheckedRoster) -> (Arc<dyn crate::adapters::Adap
         let facts = cluster.observe_once().await;
         Ok::<_, ReadError>((cluster, facts))
     };
-    match timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow("cluster"))) {
+    match within("cluster", reading).await {
         Ok((cluster, Ok(mut facts))) => {
             facts.push(ClusterFact::Alive);
             (Arc::new(ClusterAdapter(cluster)), facts)
@@ -228,6 +228,14 @@ async fn read_cluster(checked: &CheckedRoster) -> (Arc<dyn crate::adapters::Adap
             (Arc::new(once), vec![ClusterFact::Failed(error)])
         }
     }
+}
+
+/// What is read of a source of this name, where that ends in time.
+pub(super) async fn within<T>(
+    name: &str,
+    reading: impl Future<Output = Result<T, ReadError>>,
+) -> Result<T, ReadError> {
+    timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow(name)))
 }
 
 fn too_slow(name: &str) -> ReadError {

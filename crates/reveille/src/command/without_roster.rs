@@ -17,7 +17,8 @@ use reveille_wire::roster::{self, CheckedRoster, ClusterRef, Origin};
 
 use super::Context;
 use super::init::{absolute, choose_context, roster_name, unconfigured};
-use crate::adapters::machines::{NodesFrom, project, within};
+use super::query::within;
+use crate::adapters::machines::{NodesFrom, project};
 use crate::cli::controller::Reach;
 use crate::cli::failure::Failure;
 use crate::survey::alone;
@@ -59,7 +60,7 @@ impl Context {
         };
         let connected = Cluster::connect(&config).await.map_err(unconfigured)?.without_cloud();
         let project = project(connected, NodesFrom::List);
-        let machines = within(project.machines()).await;
+        let machines = within("cluster", project.machines()).await;
         let machines = machines.map_err(|error| {
             Failure::cannot_tell(anyhow::Error::new(error)).next("try: kubectl get nodes")
         })?;

@@ -14,12 +14,9 @@ use reveille_core::model::time::Span;
 use reveille_machines::inventory::Machine;
 use reveille_machines::pool::PoolLabel;
 use reveille_wire::roster::render::{Proposal, ProposedCloud, ProposedNetwork, ProposedPool};
-use reveille_wire::roster::{CloudRef, ClusterRef, MIN_UNLESS_WRITTEN, cluster_mark};
+use reveille_wire::roster::{CLUSTER_CLOUD, CloudRef, ClusterRef, MIN_UNLESS_WRITTEN, cluster_mark};
 
 use super::plain_name;
-
-/// The roster's name for the cluster as the place of its machines.
-const CLOUD: &str = "machines";
 
 /// A machine without a Node may take so long to join.
 const JOIN_WITHIN: Span = Span::from_min(15);
@@ -50,7 +47,7 @@ pub(crate) fn propose(
         name: RosterName::from(name.as_str()),
         notes,
         cluster,
-        clouds: vec![ProposedCloud { name: CloudName::from(CLOUD), at: place, notes: Vec::new() }],
+        clouds: vec![ProposedCloud { name: CloudName::from(CLUSTER_CLOUD), at: place, notes: Vec::new() }],
         network: ProposedNetwork::default(),
         pools,
         commented: Vec::new(),
@@ -71,7 +68,7 @@ fn pool(label: &PoolLabel, count: usize, names: &mut BTreeMap<String, usize>) ->
     let machines = if count == 1 { "machine" } else { "machines" };
     ProposedPool {
         name: PoolName::from(name.as_str()),
-        cloud: CloudName::from(CLOUD),
+        cloud: CloudName::from(CLUSTER_CLOUD),
         owned: Ownership { cluster: cluster_mark(), pool: Some(label.mark.clone()) },
         groups: Vec::new(),
         min: MIN_UNLESS_WRITTEN,

@@ -11,7 +11,7 @@ use crate::roster::complaint::Spot;
 use crate::roster::{CloudRef, ClusterRef};
 
 /// The name under which output and ledger know it.
-const NAME: &str = "machines";
+pub const NAME: &str = "machines";
 /// The mark of each of its machines.
 const MARK: &str = "cluster";
 const PREFIX_CHARS_MAX: usize = 253;
@@ -33,6 +33,11 @@ pub(in crate::roster) static WORDS: Words = Words {
 /// The mark of each machine of a cluster without a cloud.
 pub fn mark() -> Mark {
     Mark::Tag(MARK.into())
+}
+
+/// The roster lists no cloud.
+pub(in crate::roster) fn is_alone(clouds: &Clouds) -> bool {
+    clouds.values().any(|(at, _)| at.is_cluster())
 }
 
 /// The clouds of a roster that lists none.

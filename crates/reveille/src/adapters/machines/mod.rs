@@ -15,7 +15,6 @@ use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_kube::{Cluster, Method, Wish, named_by};
 use reveille_machines::inventory::LabelledNode;
 use reveille_wire::roster::cluster_mark;
-use tokio::time::timeout;
 
 use project::{ClusterProject, Source, Words};
 
@@ -42,19 +41,6 @@ pub(crate) fn project(cluster: Cluster, from: NodesFrom) -> ClusterProject {
 pub(crate) fn connected(cluster: Cluster, from: NodesFrom) -> Connected {
     Arc::new(project(cluster, from))
 }
-
-/// A list that does not end is no list.
-pub(crate) async fn within<T>(reading: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
-    let late = || ReadError {
-        kind: ReadErrorKind::TimedOut,
-        text: Arc::from(format!("cluster: no answer within {} s", READ_WITHIN.as_secs())),
-        retry_after: None,
-    };
-    timeout(READ_WITHIN, reading).await.unwrap_or_else(|_| Err(late()))
-}
-
-/// The longest that reading all machines may take.
-const READ_WITHIN: Duration = Duration::from_secs(60);
 
 struct Api {
     cluster: Cluster,

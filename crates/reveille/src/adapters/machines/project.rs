@@ -26,6 +26,7 @@ use reveille_core::model::roster::{Claim, Roster};
 use reveille_machines::inventory::{Found, LabelledNode, Machine, ReadProviderId, Reading, machines};
 use reveille_machines::served::{self, GroupVersion, Served};
 use reveille_machines::{MachineRecord, read};
+use reveille_rancher::ask::escaped;
 
 /// Where a cluster is read.
 pub(crate) trait Source: Send + Sync {
@@ -303,19 +304,6 @@ fn page_path(served: &Served, next: Option<&str>) -> String {
         None => format!("{path}?limit={ITEMS_OF_A_PAGE}"),
         Some(next) => format!("{path}?limit={ITEMS_OF_A_PAGE}&continue={}", escaped(next)),
     }
-}
-
-/// A token of the API server as a part of a query.
-fn escaped(token: &str) -> String {
-    let mut text = String::with_capacity(token.len());
-    for byte in token.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    text
 }
 
 /// The network interface of a machine, as far as its Node tells of it: its addresses.

@@ -77,6 +77,12 @@ pub enum Record {
         /// The machine is set apart from its pool: the pool's mark is off, or its group lets it stand by.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         apart: bool,
+        /// The group of its cloud that keeps it, or kept it until a person took it out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<Arc<str>>,
+        /// Names by which people paused it with a command, also those that it has lost since.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        named: Vec<Arc<str>>,
         /// Its Node was seen to go with no sign on it, and no incident says so: the machine is in ERROR, or stopped. Should no
         /// process run then, the Node did not go meanwhile.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

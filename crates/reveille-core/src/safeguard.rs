@@ -49,6 +49,8 @@ crate::safeguards! {
     JoinedMemory = "joined-memory",
     /// a drain that was not seen is known by what was told of a Node of the machine's name
     DrainsUnseen = "drains-unseen",
+    /// a silent machine whose Node went in a gap is held, however short the gap was
+    SilentDrains = "silent-drains",
     /// a machine is held that may have been drained when no process was looking
     LivesAccounted = "lives-accounted",
     /// what protects a machine is remembered while it is out of sight
@@ -105,6 +107,8 @@ crate::safeguards! {
     DryRun = "dry-run",
     /// pauses of people
     Pauses = "pauses",
+    /// a pause holds whom it named, however that one is called by now
+    PausedByName = "paused-by-name",
     /// sight that has only just returned is no ground for acts that can hurt
     Settling = "settling",
     /// a machine whose node is Ready, or whose lease is fresh, is not hurt
@@ -127,6 +131,8 @@ crate::safeguards! {
     Contested = "contested",
     /// a machine whose identity a node carries that is not linked to it is left alone
     SharedIdentity = "shared-identity",
+    /// an address that only its port tells is the machine's as well
+    PortAddresses = "port-addresses",
     /// while the machine that joined as a Node is there, what its kubelet writes there gives no other machine a past
     OwnHome = "own-home",
     /// a dark zone is left alone
@@ -149,6 +155,8 @@ crate::safeguards! {
     GroupKeeps = "group-keeps",
     /// what its group takes away, brings in or has put apart is left to it
     GroupHands = "group-hands",
+    /// what a person took out of its group is left to that person
+    TakenOut = "taken-out",
     /// what its provider takes back is left to it
     TakenBack = "taken-back",
     /// a machine whose disks are lost when it stops is not stopped

@@ -76,13 +76,26 @@ impl State {
 
     /// What the ledger says of the signs on a machine and its Node, and whether that Node is there.
     pub(super) fn signed(&self, machine: MachineKey, signs: Signs) -> Record {
-        let Signs { removal, paused, locked, apart } = signs;
+        let Signs { removal, paused, locked, apart, group, named } = signs;
         let is = |sign| removal.as_deref() == Some(sign);
         let (cordoned, paused) = (is(signs::DRAINED), paused && !is(signs::PAUSE));
         let sign = removal.filter(|_| !cordoned);
         let gone = self.was_seen_to_go(&machine);
         let missing_since = self.out_of_sight.open_fates().get(&machine).copied();
-        Record::Cordoned { at: self.now, machine, cordoned, sign, paused, locked, apart, gone, missing_since }
+        let (at, named) = (self.now, named.into_iter().collect());
+        Record::Cordoned {
+            at,
+            machine,
+            cordoned,
+            sign,
+            paused,
+            locked,
+            apart,
+            group,
+            named,
+            gone,
+            missing_since,
+        }
     }
 
     pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {

@@ -122,6 +122,7 @@ impl State {
         let place = self.place(key, seen, &machine_state);
         let asked = seen.own_nodes().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
+        let word_until = seen.awaits_word_until.filter(|until| self.now < *until);
         // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
         let passing = is_ours
             || matches!(machine_state, MachineState::Excused(_))
@@ -130,7 +131,7 @@ impl State {
         self.counts.set(key, place);
         self.note_fleet(key);
         let settled = our_stop.and_then(|stop| stop.until);
-        if let Some(at) = wake.into_iter().chain(settled).chain(contest_until).min() {
+        if let Some(at) = wake.into_iter().chain(settled).chain(contest_until).chain(word_until).min() {
             self.timers.set(at, Wake::Machine(key.clone()));
         }
         if let Some(look) = forget.look {
@@ -147,7 +148,11 @@ impl State {
             // that we stopped and started is pending for a moment, and may have joined again by then.
             self.unsure.insert(key.clone());
         }
-        let blind = if passing || contest_until.is_some() || (blind && !(sighted && steady)) {
+        let blind = if passing
+            || contest_until.is_some()
+            || word_until.is_some()
+            || (blind && !(sighted && steady))
+        {
             Blind::Yes
         } else if blind {
             Blind::ToCluster

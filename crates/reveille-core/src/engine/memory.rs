@@ -147,11 +147,7 @@ impl State {
                 seen.is_unaccounted = seen.may_have_served;
                 seen.known_since = memory.born.unwrap_or(seen.known_since);
                 seen.signs = memory.signs;
-                let is_of_no_group =
-                    seen.instance.hosting.as_ref().is_some_and(|hosting| hosting.group.is_none());
-                if seen.signs.apart && is_of_no_group && seen.pool().is_some() {
-                    seen.detached_from = Some("that kept it".into());
-                }
+                seen.paused_as.clone_from(&seen.signs.named);
             }
         }
     }

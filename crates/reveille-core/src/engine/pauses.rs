@@ -13,11 +13,13 @@ use std::sync::Arc;
 
 use crate::event::{Pause, PauseScope};
 use crate::model::id::{CloudName, InstanceId};
+use crate::model::incident::MachineKey;
 use crate::model::jump::Jump;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Seen;
 use crate::plan::let_go::LetGo;
 use crate::record::Record;
+use crate::safeguard::{Safeguard, stands};
 
 use super::State;
 
@@ -42,9 +44,10 @@ impl Pauses {
         &self.let_go
     }
 
-    /// Names of machines that are paused, or were a moment ago.
+    /// Names of machines that are paused, or were a moment ago; until a process is told what is paused, those that the ledger
+    /// knows.
     fn machines(&self) -> BTreeSet<Arc<str>> {
-        let asked = self.asked.iter().map(|pause| pause.scope.clone());
+        let asked = self.asked.iter().map(|pause| pause.scope.clone()).chain(self.told.iter().cloned());
         let scopes = asked.chain(self.let_go.iter().map(|(scope, _)| scope));
         let name = |scope| match scope {
             PauseScope::Machine(name) => Some(name),
@@ -131,8 +134,13 @@ fn machine(id: &InstanceId) -> PauseScope {
 }
 
 /// Keeps those of these names that the machine has, and had. It has a handful; a cell that comes back brings ten thousand others.
-fn bind(seen: &mut Seen, names: &BTreeSet<Arc<str>>) {
-    seen.paused_as = seen.names().filter_map(|name| names.get(name).cloned()).collect();
+/// Its id it keeps. True where that changed.
+fn bind(seen: &mut Seen, names: &BTreeSet<Arc<str>>) -> bool {
+    let is_named = stands(Safeguard::PausedByName);
+    let id = seen.instance.id.as_str();
+    let may_change = seen.names().filter(|name| is_named && *name != id);
+    let bound = may_change.filter_map(|name| names.get(name).cloned()).collect();
+    std::mem::replace(&mut seen.paused_as, bound) != seen.paused_as
 }
 
 impl State {
@@ -142,8 +150,8 @@ impl State {
         if is_handover {
             self.take_over();
         }
-        self.bind_pauses();
         self.review_pauses();
+        self.bind_pauses();
         self.rouse_held();
     }
 
@@ -151,9 +159,12 @@ impl State {
     /// and go within one pause, hold each machine that had them: that costs a repair and no machine.
     fn bind_pauses(&mut self) {
         let names = self.pauses.machines();
-        for seen in self.clouds.values_mut().flat_map(|view| view.instances.values_mut()) {
-            bind(seen, &names);
+        let mut bound = Vec::new();
+        for (cloud, view) in &mut self.clouds {
+            let changed = view.instances.iter_mut().filter_map(|(id, seen)| bind(seen, &names).then_some(id));
+            bound.extend(changed.map(|id| MachineKey::Instance(cloud.clone(), id.clone())));
         }
+        bound.iter().for_each(|key| self.note_signs(key));
     }
 
     /// The same for machines that came into sight, or changed.
@@ -163,11 +174,13 @@ impl State {
         }
         let names = self.pauses.machines();
         let Some(view) = self.clouds.get_mut(cloud) else { return };
+        let mut bound = Vec::new();
         for id in touched {
-            if let Some(seen) = view.instances.get_mut(id) {
-                bind(seen, &names);
+            if view.instances.get_mut(id).is_some_and(|seen| bind(seen, &names)) {
+                bound.push(MachineKey::Instance(cloud.clone(), id.clone()));
             }
         }
+        bound.iter().for_each(|key| self.note_signs(key));
     }
 
     /// Tells the ledger which pauses began and which are over.

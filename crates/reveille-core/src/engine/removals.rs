@@ -75,13 +75,22 @@ impl State {
             return;
         }
         let apart = is_apart(seen);
-        let signs = Signs { locked: seen.instance.locked, apart, ..seen.signs.clone() };
+        let (locked, named) = (seen.instance.locked, seen.paused_as.clone());
+        let kept_by = hosting::group(seen).map(|group| group.name.clone());
+        let group = kept_by.or_else(|| seen.signs.group.clone());
+        let signs = Signs { locked, apart, group, named, ..seen.signs.clone() };
         let on_nodes = its.iter().map(|node| signs.clone().on(node));
         let on_nodes = on_nodes.reduce(|signs, others| signs.with_holds_of(&others));
         // What stood on the one that it joined as, and that is gone, no other one takes back.
         let is_there = seen.joined.as_ref().is_none_or(|name| self.cluster.nodes.contains_key(name));
         let is_kept = !is_there && stands(Safeguard::OwnHome);
-        let on_nodes = on_nodes.map(|on| if is_kept { on.with_holds_of(&seen.signs) } else { on });
+        let on_nodes = on_nodes.map(|on| {
+            if is_kept {
+                on.with_holds_of(&Signs { named: BTreeSet::new(), group: None, ..seen.signs.clone() })
+            } else {
+                on
+            }
+        });
         let signs = on_nodes.unwrap_or(signs);
         if seen.signs != signs {
             let before = std::mem::replace(&mut seen.signs, signs.clone());
@@ -395,7 +404,7 @@ fn is_apart(seen: &Seen) -> bool {
         Some(GroupPhase::Coming) => seen.signs.apart,
         // EC2 takes the group's tag off an instance that a person detaches from it, and leaves its other tags ("Detach instances
         // from your Auto Scaling group").
-        None => seen.detached_from.is_some(),
+        None => seen.detached_from().is_some(),
         _ => false,
     };
     seen.pool().is_none() || by_group

@@ -9,7 +9,7 @@
 //!
 //! Gaps add up: two processes that reached no API server are one gap with the times before, between and after them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnose::absence::vanished;
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
@@ -27,6 +27,8 @@ use super::State;
 
 /// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
 const EVENTS_LIVE: Span = Span::from_min(60);
+/// An API server that lists its nodes tells of their events within this.
+const EVENTS_COME: Span = Span::from_s(30);
 /// What is known of gaps in our sight of the nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodesSeen {
@@ -43,8 +45,8 @@ pub(super) struct NodesSeen {
     /// any of them may have.
     names: BTreeSet<NodeName>,
     /// Nodes that went in a gap, however short, and whose kubelet did not answer then: it writes no event of a cordon either, so
-    /// that nothing tells whether they were drained.
-    silent: BTreeSet<NodeName>,
+    /// that nothing tells whether they were drained. With when that gap ended.
+    silent: BTreeMap<NodeName, Time>,
     /// What happened to Nodes since then is known, by what was watched or by events that had not expired. `None`: no process was
     /// there before.
     told_from: Option<Time>,
@@ -102,6 +104,7 @@ impl State {
         seen.complete = seen.complete.map(&moved);
         seen.proved = seen.proved.map(|(since, last)| (moved(since), moved(last)));
         seen.gap_ended = seen.gap_ended.map(&moved);
+        seen.silent.values_mut().for_each(|at| *at = moved(*at));
         seen.told_from = seen.told_from.map(&moved);
         seen.long_gap_ended = seen.long_gap_ended.map(&moved);
         let since = seen.unseen_since.map(&moved);
@@ -137,11 +140,12 @@ impl State {
         if is_first && !is_long {
             let ill = self.silent_before();
             let awaited = std::mem::take(&mut self.nodes_seen.names);
-            self.nodes_seen.silent = awaited.into_iter().filter(|name| ill.contains(name)).collect();
+            let silent = awaited.into_iter().filter(|name| ill.contains(name));
+            self.nodes_seen.silent = silent.map(|name| (name, self.now)).collect();
         }
         let nodes = &self.cluster.nodes;
         self.nodes_seen.names.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
-        self.nodes_seen.silent.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
+        self.nodes_seen.silent.retain(|name, _| nodes.get(name).is_none_or(|node| node.lost));
         if is_long && !is_first {
             self.nodes_seen.long_gap_ended = Some(self.now);
             // Those that are new to the ledger were in the sight of this process before.
@@ -255,15 +259,18 @@ impl State {
     pub(super) fn note_gone_silent(&mut self, removed: &[NodeSeen]) {
         if self.nodes_seen.gap_ended == Some(self.now) {
             let silent = removed.iter().filter(|gone| gone.node.ready != Ready::True);
-            self.nodes_seen.silent.extend(silent.map(|gone| gone.node.name.clone()));
+            self.nodes_seen.silent.extend(silent.map(|gone| (gone.node.name.clone(), self.now)));
         }
     }
 
-    /// Nodes of which the ledger says that they were not Ready when the last process looked.
+    /// Nodes whose kubelets did not answer, or may not have, when the last process looked, as far as the ledger says. A machine
+    /// that is off, or in ERROR, has an incident of that alone.
     fn silent_before(&self) -> BTreeSet<NodeName> {
+        const ILL: [FaultKind; 3] = [FaultKind::NotReady, FaultKind::Stopped, FaultKind::Errored];
         let is_ill = |key: &MachineKey| {
-            let key = IncidentKey { subject: Subject::Machine(key.clone()), kind: FaultKind::NotReady };
-            self.incidents.open().contains_key(&key)
+            let subject = || Subject::Machine(key.clone());
+            let has = |kind| self.incidents.open().contains_key(&IncidentKey { subject: subject(), kind });
+            ILL.into_iter().any(has)
         };
         self.in_memory().filter(|(key, _)| is_ill(key)).filter_map(|(_, memory)| memory.node).collect()
     }
@@ -336,13 +343,23 @@ impl State {
     /// name, which is there beside it and silent, says nothing of the one that went.
     pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
         // The name stays: two machines may have joined as that Node, one after the other.
-        let is_silent =
-            self.nodes_seen.silent.contains(node) && !vanished::was_deleted_by_cloud(&self.cluster, node);
+        let silent = self.nodes_seen.silent.get(node).filter(|_| stands(Safeguard::SilentDrains)).copied();
+        let is_silent = silent.is_some() && !vanished::was_deleted_by_cloud(&self.cluster, node);
+        let until = silent.map(|ended| ended + EVENTS_COME).filter(|until| is_silent && self.now < *until);
+        self.await_word(key, until);
         let is_unwatched = self.nodes_seen.names.contains(node)
-            || is_silent && stands(Safeguard::DrainsUnseen)
+            || is_silent && until.is_none()
             || self.was_taken_over_unwatched(key, node) && !self.was_seen_to_go(key);
         if is_unwatched && self.cluster.lost_together.insert(key.clone()) {
             self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
+        }
+    }
+
+    /// Events about its Node may come until then: a repair that was under way waits for them.
+    fn await_word(&mut self, key: &MachineKey, until: Option<Time>) {
+        let MachineKey::Instance(cloud, id) = key else { return };
+        if let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) {
+            seen.awaits_word_until = until;
         }
     }
 

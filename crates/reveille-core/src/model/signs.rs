@@ -52,6 +52,10 @@ pub const LEAVING_TAINTS: &[&str] = &[
     "node.kubernetes.io/out-of-service",
     // A remediator of medik8s works on the machine: self node remediation puts it on before it reboots it (controllers).
     "medik8s.io/remediation",
+    // The same of its fence agents, under the key of now and the one before (fence-agents-remediation, api/v1alpha1,
+    // `FARNoExecuteTaintKey`): they power a machine off or cycle it by IPMI, of which no cloud tells.
+    "remediation.medik8s.io/fence-agents-remediation",
+    "medik8s.io/fence-agents-remediation",
     // GKE ends the instance within the hour (node termination handler).
     "cloud.google.com/impending-node-termination",
 ];

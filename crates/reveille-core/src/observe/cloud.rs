@@ -277,20 +277,17 @@ impl CloudView {
             if instance.state.is_leaving() && !seen.instance.state.is_leaving() {
                 change.leaving.push(instance.id.clone());
             }
-            let reindex = !seen.instance.node_names().eq(instance.node_names())
-                || seen.instance.addresses != instance.addresses;
-            let before = reindex.then(|| seen.instance.clone());
+            let before = seen.described();
             seen.instance = instance.clone();
+            seen.note_addresses();
+            let after = seen.described();
             seen.of_pool = claim.pool().cloned().or_else(|| seen.of_pool.take());
             seen.claim = claim;
             if seen.unlisted.take().is_some() {
                 self.unlisted.remove(&instance.id);
             }
             self.edition += 1;
-            if let Some(before) = before {
-                self.unindex(&before);
-                self.index(instance);
-            }
+            self.reindex(&before, &after);
         } else {
             self.note_newcomer(now, instance, claim);
         }
@@ -435,6 +432,8 @@ impl CloudView {
             seen.released_before = seen.released_before.map(|at| at.min(now));
             // Of one that lies ahead nothing tells on which side of our reboot it lies.
             seen.rested_at = seen.rested_at.filter(|at| *at <= now);
+            // It is judged again, and waits from then on.
+            seen.awaits_word_until = seen.awaits_word_until.map(|at| at.min(now));
             seen.first_seen = seen.first_seen.min(now);
             seen.known_since = seen.known_since.min(now);
             if let Some(left) = &mut seen.left {
@@ -471,8 +470,7 @@ impl CloudView {
     pub fn remove(&mut self, id: &InstanceId) -> Option<Seen> {
         let seen = self.instances.remove(id)?;
         self.unlisted.remove(id);
-        let instance = seen.instance.clone();
-        self.unindex(&instance);
+        self.unindex(&seen.described());
         self.edition += 1;
         Some(seen)
     }
@@ -480,6 +478,14 @@ impl CloudView {
     /// What came or went under its names and addresses since this was last asked, as it was described then.
     pub fn take_reindexed(&mut self) -> Vec<Arc<Instance>> {
         std::mem::take(&mut self.reindexed)
+    }
+
+    /// Another description of it, which may have other names or addresses.
+    fn reindex(&mut self, before: &Arc<Instance>, after: &Arc<Instance>) {
+        if before.addresses != after.addresses || !before.node_names().eq(after.node_names()) {
+            self.unindex(before);
+            self.index(after);
+        }
     }
 
     fn index(&mut self, instance: &Arc<Instance>) {

@@ -52,12 +52,7 @@ fn by_name(clouds: &BTreeMap<CloudName, CloudView>, node: &Node) -> Option<Link>
 fn is_of_another(node: &Node, cloud: &CloudView, id: &InstanceId) -> bool {
     let uuid = node.system_uuid.as_ref().is_some_and(|uuid| uuid != id);
     let Some(seen) = cloud.instances.get(id).filter(|_| uuid) else { return false };
-    let of_ports = || seen.ports.iter().flat_map(|port| port.addresses.iter());
-    let known = !seen.instance.addresses.is_empty() || of_ports().next().is_some();
-    // A description that came without addresses is not all that is known of them (seed 7210321).
-    let has_one =
-        || cloud.has_one_of(&node.addresses, id) || of_ports().any(|it| node.addresses.contains(it));
-    known && !node.addresses.is_empty() && !has_one()
+    !seen.addresses.is_empty() && !node.addresses.is_empty() && !cloud.has_one_of(&node.addresses, id)
 }
 
 fn by_address(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, node: &Node) -> Option<Link> {

@@ -39,6 +39,7 @@ impl Seen {
             released_before,
             rested_at,
             unlisted,
+            awaits_word_until,
             instance: _,
             claim: _,
             of_pool: _,
@@ -56,7 +57,7 @@ impl Seen {
             made_meanwhile: _,
             released_by_boot: _,
             paused_as: _,
-            detached_from: _,
+            addresses: _,
         } = self;
         // For how long the cloud may deny what is new to it.
         jump.counts([first_seen]);
@@ -73,6 +74,7 @@ impl Seen {
         jump.counts([task_since]);
         jump.counts(released);
         jump.counts(released_before);
+        jump.ends(awaits_word_until);
         // Against our attempts, by the cloud's own clock.
         jump.stands(rested_at);
         if let Some(Unlisted { since, last_denial, denials: _ }) = unlisted {

@@ -2,6 +2,7 @@
 //!
 //! `model::signs` knows the keys; here is what stood on one machine when it was last seen.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::model::node::Node;
@@ -18,6 +19,10 @@ pub struct Signs {
     pub locked: bool,
     /// It was set apart from its pool: the pool's mark is off, or its Auto Scaling group lets it stand by.
     pub apart: bool,
+    /// The group of its cloud that keeps it, or kept it until a person took it out.
+    pub group: Option<Arc<str>>,
+    /// Names by which people paused it: it may be called otherwise by now.
+    pub named: BTreeSet<Arc<str>>,
 }
 
 impl Signs {
@@ -46,6 +51,8 @@ impl Signs {
         self.paused |= before.paused;
         self.locked |= before.locked;
         self.apart |= before.apart;
+        self.group = self.group.or_else(|| before.group.clone());
+        self.named.extend(before.named.iter().cloned());
         self
     }
 

@@ -4,6 +4,7 @@
 //! What the ledger keeps of a machine that goes out of sight is [`super::remembered`].
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::model::hosting::GroupPhase;
@@ -31,6 +32,8 @@ pub struct Seen {
     pub first_seen: Time,
     /// When the first process saw it of those that have watched it since; as long ago as it was, whatever was watched meanwhile.
     pub known_since: Time,
+    /// Every address that is its own.
+    pub addresses: Box<[IpAddr]>,
     /// Its ports, as of the newest snapshot or fresh read.
     pub ports: Vec<Arc<Port>>,
     /// The nodes that stand for it, in order of name. More than one is a conflict.
@@ -46,8 +49,8 @@ pub struct Seen {
     pub left: Option<Box<Left>>,
     /// Names by which people paused it, and which it may have lost since: a person renames a server while they look at it.
     pub paused_as: BTreeSet<Arc<str>>,
-    /// The group of the cloud that kept it and keeps it no more: a person took it out, to have it to themselves.
-    pub detached_from: Option<Arc<str>>,
+    /// Its Node went in a gap, and until then events may come that tell who removed it.
+    pub awaits_word_until: Option<Time>,
     /// What stands on it and on its Node, as far as the ledger knows.
     pub signs: Signs,
     /// It was created while the controller watched: its whole history is known.
@@ -141,6 +144,7 @@ impl Seen {
     pub(super) fn new(now: Time, instance: Arc<Instance>, claim: Whose) -> Self {
         let of_pool = claim.pool().cloned();
         Self {
+            addresses: instance.addresses.clone(),
             instance,
             claim,
             of_pool,
@@ -153,7 +157,7 @@ impl Seen {
             was_ready: false,
             left: None,
             paused_as: BTreeSet::new(),
-            detached_from: None,
+            awaits_word_until: None,
             signs: Signs::default(),
             born_in_sight: false,
             born_kept: false,
@@ -189,12 +193,30 @@ impl Seen {
         if self.instance.state != instance.state {
             self.state_since = now;
         }
-        let group = |of: &Instance| of.hosting.as_ref().and_then(|hosting| hosting.group.clone());
-        match (group(&self.instance), group(instance)) {
-            (_, Some(_)) => self.detached_from = None,
-            (Some(group), None) if !instance.state.is_leaving() => self.detached_from = Some(group.name),
-            _ => {}
+    }
+
+    /// The group of the cloud that kept it and keeps it no more: a person took it out, to have it to themselves.
+    pub fn detached_from(&self) -> Option<&Arc<str>> {
+        let is_in_one = self.instance.hosting.as_ref().is_some_and(|hosting| hosting.group.is_some());
+        self.signs.group.as_ref().filter(|_| !is_in_one && !self.instance.state.is_leaving())
+    }
+
+    /// Its addresses, as its description and its ports tell them: Nova's cache of the former may lack some for hours
+    /// (<https://bugs.launchpad.net/nova/+bug/1751923>).
+    pub(super) fn note_addresses(&mut self) {
+        let of_ports = self.ports.iter().flat_map(|port| port.addresses.iter());
+        let lacks = |address: &&IpAddr| !self.instance.addresses.contains(address);
+        let more: BTreeSet<IpAddr> = of_ports.filter(lacks).copied().collect();
+        let more = more.into_iter().filter(|_| stands(Safeguard::PortAddresses));
+        self.addresses = self.instance.addresses.iter().copied().chain(more).collect();
+    }
+
+    /// Its description, with all addresses that are known of it.
+    pub(super) fn described(&self) -> Arc<Instance> {
+        if self.addresses == self.instance.addresses {
+            return self.instance.clone();
         }
+        Arc::new(Instance { addresses: self.addresses.clone(), ..(*self.instance).clone() })
     }
 
     /// The pool, when exactly one claims it.

@@ -93,10 +93,7 @@ impl<'a> Views<'a> {
         }
         let view = self.clouds.get(cloud);
         let are_few = |alike: &[InstanceId]| alike.len() <= ALIKE_MAX;
-        // Nova's cache of its addresses may be empty for hours, while its port has them (bugs.launchpad.net/nova/+bug/1751923).
-        let of_ports = machine.ports.iter().filter(|_| instance.addresses.is_empty());
-        let of_ports = of_ports.flat_map(|port| port.addresses.iter());
-        for address in instance.addresses.iter().chain(of_ports) {
+        for address in &machine.addresses {
             let have_it = self.cluster.with_address(address);
             let by = Identity::Address(*address);
             if view.is_none_or(|view| are_few(view.addressed(address))) {
@@ -119,7 +116,7 @@ impl<'a> Views<'a> {
         }
         let sharer = |(name, by)| {
             let seen = self.cluster.nodes.get(name)?;
-            Some(Sharer { name, seen, by, explained: self.explains(seen, by, instance) })
+            Some(Sharer { name, seen, by, explained: self.explains(seen, by, machine) })
         };
         found.into_iter().filter_map(sharer).collect()
     }
@@ -130,7 +127,7 @@ impl<'a> Views<'a> {
     }
 
     /// The instance that the Node is linked to by an identity has this name or address itself.
-    fn explains(self, node: &NodeSeen, by: Identity, of: &Instance) -> bool {
+    fn explains(self, node: &NodeSeen, by: Identity, of: &Seen) -> bool {
         let Some(link) = node.link.as_ref().filter(|link| link.is_sure()) else {
             return matches!(by, Identity::Address(_)) && self.others_shown(&node.node, of) > 1;
         };
@@ -139,12 +136,12 @@ impl<'a> Views<'a> {
         match by {
             Identity::SystemUuid | Identity::Agent => false,
             Identity::Address(address) => {
-                own.instance.addresses.contains(&address)
+                own.addresses.contains(&address)
                     || runs_on(&node.node, &own.instance)
                     || self.others_shown(&node.node, of) > 0
             }
             Identity::Name => {
-                own.instance.node_names().any(|name| of.node_names().any(|other| other == name))
+                own.instance.node_names().any(|name| of.instance.node_names().any(|other| other == name))
             }
         }
     }
@@ -152,12 +149,12 @@ impl<'a> Views<'a> {
     /// Of how many other listed machines, two at most, the Node has an address that this one does not have. It runs on one at
     /// most: a kubelet that left out its own kept 64 others from being repaired. One may have an address that is given on from
     /// machine to machine beside its own, and where no strong link tells which is its own, one is not enough.
-    fn others_shown(self, node: &Node, of: &Instance) -> usize {
+    fn others_shown(self, node: &Node, of: &Seen) -> usize {
         let foreign = node.addresses.iter().filter(|address| !of.addresses.contains(*address));
         let mut holders =
             foreign.flat_map(|address| self.clouds.values().flat_map(|cloud| cloud.addressed(address)));
         let mut next = |but: Option<&InstanceId>| {
-            holders.find(|id| Some(*id) != but && self.listed_beside(&of.id, id).is_some())
+            holders.find(|id| Some(*id) != but && self.listed_beside(&of.instance.id, id).is_some())
         };
         match next(None) {
             Some(first) => 1 + usize::from(next(Some(first)).is_some()),

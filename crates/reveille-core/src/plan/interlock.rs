@@ -330,6 +330,8 @@ fn machine(
         taken_out(seen, repair_step, blockers);
     }
     worked_on(context, case, seen, repair_step, blockers);
+    let awaits = seen.awaits_word_until.map(|until| until.since(context.now));
+    blockers.extend(awaits.filter(|left| *left > Span::ZERO).map(Blocker::Settling));
     let lost = &context.cluster.lost_together;
     if matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine)) {
         blockers.push(Blocker::LostTogether { machines: lost_beside(context, seen) });
@@ -445,7 +447,7 @@ fn provider(seen: &Seen, repair_step: RepairStep, blockers: &mut Vec<Blocker>) {
         blockers.push(Blocker::OtherActor(Arc::from("the provider takes the machine back")));
     }
     let Some(group) = hosting::group(seen) else {
-        if let Some(group) = seen.detached_from.as_ref().filter(|_| stands(Safeguard::GroupHands)) {
+        if let Some(group) = seen.detached_from().filter(|_| stands(Safeguard::TakenOut)) {
             blockers.push(Blocker::OtherActor(format!("it was taken out of group {group}").into()));
         }
         return;

@@ -131,20 +131,19 @@ pub(super) fn is_not_contested(context: &PlanContext<'_>, what: &dyn Display, se
         // Its kubelet and its provider ID agree that it runs on its own instance, whatever addresses it writes besides.
         let by_own_word = |own: &Seen| {
             node.node.system_uuid.as_ref() == Some(&own.instance.id)
-                || node.node.addresses.iter().any(|address| own.instance.addresses.contains(address))
+                || node.node.addresses.iter().any(|address| own.addresses.contains(address))
         };
         let address = |address: &&IpAddr| {
             let tells = || node.link.is_none() || tells(address);
-            seen.instance.addresses.contains(address) && tells() && !own.is_some_and(by_own_word)
+            seen.addresses.contains(address) && tells() && !own.is_some_and(by_own_word)
         };
         // Those of several machines are no sign of this one; where none is surely its own, of three at least.
         let shows_others = || {
-            let is_foreign = |address: &&IpAddr| !seen.instance.addresses.contains(*address);
+            let is_foreign = |address: &&IpAddr| !seen.addresses.contains(*address);
             let foreign: Vec<&IpAddr> = node.node.addresses.iter().filter(is_foreign).collect();
             let all = context.clouds.values().flat_map(|view| view.instances.values());
             let others = all.filter(|it| it.unlisted.is_none() && it.instance.id != seen.instance.id);
-            let shown =
-                others.filter(|it| foreign.iter().any(|address| it.instance.addresses.contains(*address)));
+            let shown = others.filter(|it| foreign.iter().any(|address| it.addresses.contains(*address)));
             shown.take(2).count() > usize::from(own.is_none())
         };
         let shares_address = node.node.addresses.iter().any(|it| address(&it)) && !shows_others();

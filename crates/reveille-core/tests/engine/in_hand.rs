@@ -1,10 +1,9 @@
-//! Machines that people have in hand, and what they do to them meanwhile: rename, install once more, detach, drain in a gap. Each
+//! Machines that people have in hand, and what they do to them meanwhile: rename, install once more, declare out of service. Each
 //! story says what the real service does, and where that is documented.
 
 use std::sync::Arc;
 
 use reveille_core::event::{Command, Event, Pause, PauseScope};
-use reveille_core::model::hosting::{GroupPhase, Hosting, OwnerGroup};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::{Provider, Ready};
@@ -13,7 +12,7 @@ use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
 use super::fleets;
-use super::steps::{api_down, made, min, off, on, say, set};
+use super::steps::{made, min, off, on, set};
 
 const ONE: &str = "i004";
 
@@ -21,11 +20,6 @@ fn fleet() -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(min(20));
     field
-}
-
-fn group(phase: GroupPhase, word: &str) -> Hosting {
-    let group = OwnerGroup { name: "asg".into(), phase, word: word.into(), protected: false };
-    Hosting { group: Some(group), ..Hosting::default() }
 }
 
 fn pause(field: &mut Field, name: &str) {
@@ -48,6 +42,29 @@ fn paused_machine_whose_server_is_renamed_stays_paused() {
         if renamed {
             field.instances.get_mut("new").unwrap().name = "debug-new".into();
         }
+        field.run(min(4 * 60));
+        found.push((renamed, on(&field, "new")));
+    }
+    assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
+}
+
+/// The same over a restart, before or after the machine is renamed: a process begins with the names as they are by then.
+#[test]
+fn paused_machine_that_is_renamed_stays_paused_over_restarts() {
+    let mut found = Vec::new();
+    for renamed in ["before the restart", "meanwhile"] {
+        let mut field = fleet();
+        field.add_machine("new", false);
+        field.run(min(2));
+        pause(&mut field, "node-new");
+        field.run(min(2));
+        field.instances.get_mut("new").unwrap().name = "debug-new".into();
+        if renamed == "before the restart" {
+            field.run(min(2));
+        }
+        field = off(field, Span::from_s(30), roster());
+        field.run(min(1));
+        pause(&mut field, "node-new");
         field.run(min(4 * 60));
         found.push((renamed, on(&field, "new")));
     }
@@ -80,88 +97,6 @@ fn paused_machine_installed_under_another_name_stays_paused() {
         found.push((links, before, on(&field, ONE)));
     }
     assert!(found.iter().all(|(.., calls)| calls.is_empty()), "{found:#?}");
-}
-
-/// EC2. A machine of an Auto Scaling group is not Ready. A person detaches it from its group, to look at it without the group
-/// replacing it under their hands (EC2 Auto Scaling User Guide, "Detach instances from your Auto Scaling group": the instance
-/// goes on running, is managed independently of the group, and `aws:autoscaling:groupName` is taken off it; its other tags
-/// stay). "Detaching" lasts for seconds, so that a listing may show it or not. While its group kept it, it was rebooted softly
-/// at most. From then on nothing holds a stop and start, or its end.
-#[test]
-fn machine_that_a_person_detached_from_its_group_is_left_alone() {
-    let mut found = Vec::new();
-    for seen_detaching in [true, false] {
-        let mut field = fleet();
-        field.instances.get_mut(ONE).unwrap().hosting = Some(Arc::new(group(GroupPhase::Kept, "InService")));
-        field.run(min(5));
-        set(&mut field, ONE, Ready::Unknown);
-        field.run(min(60));
-        let before = made(&field);
-        if seen_detaching {
-            field.instances.get_mut(ONE).unwrap().hosting =
-                Some(Arc::new(group(GroupPhase::Apart, "Detaching")));
-            field.run(min(1));
-        }
-        field.instances.get_mut(ONE).unwrap().hosting = Some(Arc::new(Hosting::default()));
-        field.run(min(8 * 60));
-        found.push((seen_detaching, before.clone(), made(&field)[before.len()..].to_vec()));
-    }
-    assert!(found.iter().all(|(.., after)| after.is_empty()), "{found:#?}");
-}
-
-/// The kubelet of a machine is dead. A person cordons its Node, deletes it and has the machine in hand, while Reveille is
-/// upgraded for half a minute, or reaches no API server for two. The kubelet's event of a cordon is all that tells of a cordon
-/// that no list showed, and a dead kubelet writes none: `NodeNotSchedulable` comes from the kubelet's own sync of its status
-/// (kubernetes: pkg/kubelet/kubelet_node_status.go, `recordNodeSchedulableEvent`), and `kubectl cordon` and `delete` write no
-/// event. The controller manager says `RemovingNode` (pkg/controller/nodelifecycle), which any deletion causes, and no cloud
-/// controller says `DeletingNode`.
-#[test]
-fn silent_machine_drained_in_a_short_gap_is_left_alone() {
-    let mut found = Vec::new();
-    for gap in ["restart", "api"] {
-        let mut field = fleet();
-        set(&mut field, ONE, Ready::Unknown);
-        field.run(min(3));
-        assert!(made(&field).is_empty());
-        let node = field.nodes[ONE].clone();
-        if gap == "api" {
-            api_down(&mut field, min(1));
-        }
-        field.nodes.remove(ONE);
-        if gap == "api" {
-            api_down(&mut field, min(1));
-        } else {
-            field = off(field, Span::from_s(30), roster());
-        }
-        let at = field.now;
-        say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
-        field.deaf = true;
-        field.run(min(4 * 60));
-        found.push((gap, on(&field, ONE)));
-    }
-    assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
-}
-
-/// Bare metal, or k3s where neither the UUID nor the name of a Node is its server's: Nodes lead to their machines by address. A
-/// new machine joins, is Ready and renews its lease. Nova's network cache of it is empty from its build on, for some hours
-/// (https://bugs.launchpad.net/nova/+bug/1751923: `addresses` of the server is `{}`), while Neutron lists its port, with the very
-/// address that its Node shows.
-#[test]
-fn new_machine_whose_address_only_its_port_tells_serves_on() {
-    let mut found = Vec::new();
-    for lasts in [min(0), min(8 * 60)] {
-        let mut field = fleets::fleet("address", 12, roster());
-        field.run(min(20));
-        fleets::comes(&mut field, "address", "new", "vm-new");
-        if lasts > min(0) {
-            field.unaddressed = vec!["new".to_owned()];
-            field.instances.get_mut("new").unwrap().addresses = Box::new([]);
-        }
-        field.deaf = true;
-        field.run(min(8 * 60));
-        found.push((lasts, made(&field)));
-    }
-    assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
 }
 
 /// Bare metal or k3s on it: Nodes lead to their machines by address. The host of `i004` is dead, and a person locked it. Another
@@ -251,18 +186,23 @@ fn ready_machines_with_a_startup_taint_freeze_nothing() {
 #[test]
 fn machine_that_a_person_declared_out_of_service_is_left_alone() {
     let mut found = Vec::new();
-    for state in [InstanceState::Stopped, InstanceState::Active] {
+    let off = [InstanceState::Stopped, InstanceState::Active];
+    let taints = [
+        "node.kubernetes.io/out-of-service",
+        "remediation.medik8s.io/fence-agents-remediation",
+        "medik8s.io/fence-agents-remediation",
+    ];
+    for (state, taint) in off.into_iter().flat_map(|state| taints.map(|taint| (state, taint))) {
         let mut field = fleet();
         field.instances.get_mut(ONE).unwrap().state = state;
         set(&mut field, ONE, Ready::Unknown);
         field.run(min(1));
-        let taint = "node.kubernetes.io/out-of-service";
         let its = field.nodes.get_mut(ONE).unwrap();
         its.taints = Box::new([taint.into()]);
         its.intent = signs::read(&Default::default(), &[taint], false, true);
         field.deaf = true;
         field.run(min(4 * 60));
-        found.push((state, on(&field, ONE)));
+        found.push((state, taint, on(&field, ONE)));
     }
-    assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
+    assert!(found.iter().all(|(.., calls)| calls.is_empty()), "{found:#?}");
 }

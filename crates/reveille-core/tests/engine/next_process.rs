@@ -119,11 +119,10 @@ fn facts(record: &Record) -> Vec<String> {
             machines.iter().map(|it| format!("{it} is out of sight, unmarked: {disowned}")).collect()
         }
         Record::Born { at, machine } => vec![format!("{machine} was seen being built at {at:?}")],
-        Record::Cordoned { machine, cordoned, sign, paused, locked, gone, missing_since, .. } => {
+        Record::Cordoned { machine, cordoned, sign, paused, locked, named, gone, missing_since, .. } => {
             let missing = missing_since.is_some();
-            vec![format!(
-                "{machine}: cordoned {cordoned}, {sign:?}, paused {paused}, locked {locked}, gone {gone}, {missing}"
-            )]
+            let held = format!("paused {paused}, as {named:?}, locked {locked}");
+            vec![format!("{machine}: cordoned {cordoned}, {sign:?}, {held}, gone {gone}, {missing}")]
         }
         Record::Left { machine, why, .. } => vec![format!("{machine} left: {why}")],
         Record::Asked { machine, value, incident, .. } => {

@@ -10,6 +10,7 @@ use reveille_core::record::Record;
 use reveille_core::remedies::Reboot;
 
 use super::fixture::{Field, roster};
+use super::steps::say;
 
 #[test]
 fn a_healthy_fleet_costs_nothing() {
@@ -286,12 +287,14 @@ fn errored_serving_machine_gets_normal_time_when_it_reboots() {
 }
 
 /// The machine's Node went while no process ran: the controller does not know when, nor whether the machine served until
-/// then.
+/// then. A cloud controller says that it was no person who took the Node away.
 #[test]
 fn errored_machine_with_unseen_node_loss_gets_normal_time() {
     let mut field = serves_in_error();
-    field.nodes.remove("i004");
+    let node = field.nodes.remove("i004").unwrap();
     let mut field = field.restarted(roster());
+    let at = field.now;
+    say(&mut field, node.name.as_str(), "DeletingNode", Some(node.uid.as_str()), at);
     field.run(Span::from_min(4));
     assert_eq!(field.calls, []);
     field.run(Span::from_min(5));

@@ -250,8 +250,7 @@ fn ended_pause_or_lock_allows_repair_despite_frequent_restarts() {
         }
         let told = |is: fn(&Record) -> bool| field.records.iter().filter(|record| is(record)).count();
         assert_eq!(told(|record| matches!(record, Record::Paused { over: true, .. })), 1, "{way}");
-        let signs = if way == "command" { 0 } else { 2 };
-        assert_eq!(told(|record| matches!(record, Record::Cordoned { .. })), signs, "{way}");
+        assert_eq!(told(|record| matches!(record, Record::Cordoned { .. })), 2, "{way}");
         set(&mut field, ONE, Ready::Unknown);
         field.run_until(min(30), |field| !field.calls.is_empty());
         assert!(!field.calls.is_empty(), "{way}: never repaired");

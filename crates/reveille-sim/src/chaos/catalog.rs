@@ -19,6 +19,7 @@ use super::crowds;
 use super::dice::{Dice, Drawn, call, one, process};
 use super::entry::{Entry, catalog};
 use super::gaps;
+use super::hands;
 use super::hosting;
 use super::impostors;
 use super::liars;
@@ -196,7 +197,7 @@ impl fmt::Display for UnknownFault {
 }
 
 /// Every sheet, and the first seed whose courses have what is on it.
-fn sheets() -> [(&'static [Entry], u64); 11] {
+fn sheets() -> [(&'static [Entry], u64); 12] {
     [
         (CATALOG, 0),
         (access::CATALOG, access::SEEDS_FROM),
@@ -209,6 +210,7 @@ fn sheets() -> [(&'static [Entry], u64); 11] {
         (wakings::CATALOG, wakings::SEEDS_FROM),
         (impostors::CATALOG, impostors::SEEDS_FROM),
         (liars::CATALOG, liars::SEEDS_FROM),
+        (hands::CATALOG, hands::SEEDS_FROM),
     ]
 }
 
@@ -283,6 +285,7 @@ pub fn table() -> String {
     let (wakings, wakings_from) = (lines(wakings::CATALOG, sum), wakings::SEEDS_FROM);
     let (shown, shown_from) = (lines(impostors::CATALOG, sum), impostors::SEEDS_FROM);
     let (befallen, befallen_from) = (lines(liars::CATALOG, sum), liars::SEEDS_FROM);
+    let (in_hand, in_hand_from) = (lines(hands::CATALOG, sum), hands::SEEDS_FROM);
     let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);
     format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
@@ -318,7 +321,10 @@ pub fn table() -> String {
          two fleets of five Nodes name no instance, and have the UUIDs of their servers, as with k3s on OpenStack.\n\n\
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{shown}\n\
          In courses of seeds from {befallen_from} on, something may befall the machine of such a kubelet itself.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{befallen}"
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{befallen}\n\
+         In courses of seeds from {in_hand_from} on, people take machines in hand in ways that clouds and Nodes show\n\
+         little of.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{in_hand}"
     )
 }
 

@@ -16,6 +16,7 @@ pub mod crowds;
 mod dice;
 mod entry;
 pub mod gaps;
+pub mod hands;
 pub mod hosting;
 pub mod impostors;
 pub mod liars;
@@ -167,6 +168,8 @@ impl ScenarioRun {
         let shown = drawn_of(impostors::CATALOG, &mut dice, rate, rates);
         dice.rng = Rng::named(seed, "liar faults");
         let befallen = drawn_of(liars::CATALOG, &mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "in-hand faults");
+        let in_hand = drawn_of(hands::CATALOG, &mut dice, rate, rates);
         let all = numbered(0, fleet)
             .chain(numbered(BESIDE, beside))
             .chain(numbered(2 * BESIDE, hosted))
@@ -178,6 +181,7 @@ impl ScenarioRun {
             .chain(numbered(8 * BESIDE, wakings))
             .chain(numbered(9 * BESIDE, shown))
             .chain(numbered(10 * BESIDE, befallen))
+            .chain(numbered(11 * BESIDE, in_hand))
             .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }
@@ -290,6 +294,9 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     }
     if seed >= impostors::SEEDS_FROM {
         impostors::draw(&mut layout);
+    }
+    if seed >= hands::SEEDS_FROM {
+        hands::draw(&mut layout);
     }
     layout
 }

@@ -6,11 +6,12 @@
 
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{Command, Event, Pause, PauseScope};
-use reveille_core::model::id::{Fence, PoolName};
+use reveille_core::model::id::{Fence, InstanceId, PoolName};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Drive, Run};
 
@@ -58,6 +59,10 @@ pub enum Mishap {
     TwoLeaders(Usurped),
     /// A person says "hands off" of a pool, and takes it back after so long.
     Paused(PoolName, Span),
+    /// A person says "hands off" of a machine, by the name of its server, and takes it back after so long.
+    HandsOff(InstanceId, Span),
+    /// The hands are off no more of what is called so.
+    HandsOn(Arc<str>),
 }
 
 impl Mishap {
@@ -75,7 +80,7 @@ impl Mishap {
             Self::CrashAtEffect { .. } => "crash-at-effect",
             Self::TornTail { .. } => "torn-tail",
             Self::TwoLeaders(_) => "two-leaders",
-            Self::Paused(..) => "person-pauses",
+            Self::Paused(..) | Self::HandsOff(..) | Self::HandsOn(_) => "person-pauses",
         }
     }
 }
@@ -176,18 +181,28 @@ impl Drive {
                 self.die();
             }
             Mishap::TwoLeaders(usurped) => self.usurp(usurped),
-            Mishap::Paused(pool, span) => self.pause_pool(pool, span),
+            Mishap::Paused(pool, span) => {
+                self.pause(PauseScope::Pool(pool.shared()), span, Mishap::Paused(pool, Span::ZERO))
+            }
+            Mishap::HandsOff(id, span) => {
+                if let Some(name) = self.world.listed_name(&id) {
+                    self.pause(PauseScope::Machine(name.clone()), span, Mishap::HandsOn(name));
+                }
+            }
+            Mishap::HandsOn(name) => {
+                self.pause(PauseScope::Machine(name.clone()), Span::ZERO, Mishap::HandsOn(name))
+            }
             Mishap::Pause(_) | Mishap::Rotate | Mishap::Deposed | Mishap::TornTail { .. } => {}
         }
     }
 
-    fn pause_pool(&mut self, pool: PoolName, span: Span) {
-        let scope = PauseScope::Pool(pool.shared());
+    /// A person pauses this for so long, or, where that is nothing, no more.
+    fn pause(&mut self, scope: PauseScope, span: Span, over: Mishap) {
         let mut pauses = self.pauses.clone();
         pauses.retain(|pause| pause.scope != scope);
         if span > Span::ZERO {
             pauses.insert(Pause { scope, by: "erin".into(), reason: "an upgrade".into() });
-            self.mishap_in(span, Mishap::Paused(pool, Span::ZERO));
+            self.mishap_in(span, over);
         }
         self.set_pauses(pauses);
     }

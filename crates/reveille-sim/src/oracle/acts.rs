@@ -147,6 +147,7 @@ impl Oracle {
         if scene.world.is_paused(&id, ground_truth.pool.as_ref()) {
             self.foul("paused", call.to_string());
         }
+        self.judge_in_hand(call, &id, scene);
         self.judge_hosting(call, &ground_truth, scene);
         if !call.is_destructive() {
             return;

@@ -14,6 +14,7 @@
 //! forgives nothing that the engine could have known, and it never speaks to the engine.
 
 mod acts;
+mod hands;
 mod hosting;
 mod roles;
 mod trail;
@@ -79,6 +80,7 @@ pub struct Oracle {
     tried_from: Time,
     roles_asked: BTreeMap<LookId, Time>,
     roles_said: roles::SaidOf,
+    hands: hands::Hands,
     // Truth that is only visible over time.
     looked_at: Option<Time>,
     scenery: Option<(Time, u64, u64, bool)>,
@@ -241,6 +243,7 @@ impl Oracle {
     pub(crate) fn restarted(&mut self, now: Time, away: Span, durable: &[Record]) {
         let was_long_away = now.since(self.now).max(away) > TRIES_COUNT_FOR;
         self.tried_from = if was_long_away { now } else { self.tried_from };
+        self.hands.restart(self.stepped_at.unwrap_or(now), self.refused_at);
         self.now = now;
         self.sight_back = now;
         self.cloud_heard = None;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Look, Outcome};
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event};
 use reveille_core::model::id::{CloudName, IncidentId, InstanceId, IntentId};
-use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
+use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::roster::{Claim, Roster};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::{Domain, Record};
@@ -33,6 +33,7 @@ impl Oracle {
         if self.stepped_at.is_some_and(|last| now < last || now.since(last) > roster.timing.pause_jump) {
             self.sight_back = now;
         }
+        self.hands.note(now, event);
         match event {
             Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } => {
                 self.note_listed(cloud, snapshot, roster);
@@ -84,8 +85,10 @@ impl Oracle {
                 // Without its marks it is in no pool, and a process that sees neither their return nor its end knows of none
                 // (seed 7950080).
                 self.listed.remove(&instance.id);
+                self.hands.forget(&instance.id);
                 continue;
             };
+            self.hands.note_listed(self.now, instance);
             // What ended stays in EC2's listings for an hour, and tells of no machine that was there.
             if !instance.state.is_leaving() && !self.listed.contains(&instance.id) {
                 self.listed.insert(instance.id.clone());
@@ -202,12 +205,15 @@ impl Oracle {
                 // is not asked for before the next retry.
                 let at = self.written_at();
                 let opened = Opened { key: key.clone(), pool: pool.clone(), at };
+                self.hands.note_opened(at, key);
                 self.open.entry(*incident).or_insert(opened);
             }
             Record::Width { proved: Some(intent), .. } => self.judge_credit(*intent, scene),
             Record::Closed { incident, .. } => {
                 self.kept.remove(incident);
-                self.open.remove(incident);
+                if let Some(closed) = self.open.remove(incident) {
+                    self.hands.note_closed(self.now, &closed.key);
+                }
             }
             Record::Intended { intent, incident, call, .. } => {
                 if self.refused_at.is_some_and(|at| self.ago(at) < LEDGER_RETRY) {
@@ -317,6 +323,14 @@ impl Opened {
     fn is_of(&self, id: &InstanceId, kind: FaultKind) -> bool {
         let own = |subject: &Subject| matches!(subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id);
         own(&self.key.subject) && self.key.kind == kind
+    }
+}
+
+/// The instance that an incident is about.
+pub(super) const fn instance_of(key: &IncidentKey) -> Option<&InstanceId> {
+    match &key.subject {
+        Subject::Machine(MachineKey::Instance(_, id)) => Some(id),
+        _ => None,
     }
 }
 

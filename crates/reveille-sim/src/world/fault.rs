@@ -9,6 +9,7 @@ use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
 use reveille_core::model::time::Span;
 
+use super::hands::Hand;
 use super::vm::Trouble;
 
 /// One thing that goes wrong.
@@ -227,6 +228,8 @@ pub enum Fault {
     GroupReplaces(InstanceId),
     /// A user takes a machine out of its group's service for a while.
     PutApart(InstanceId, Span),
+    /// A person takes a machine in hand in a way that its cloud and its Node show little of.
+    ByHand(InstanceId, Hand),
     /// Parts of the cloud do not know an instance, and its cloud controller deletes a Node of it that is not Ready.
     NotKnown(InstanceId, Span),
     /// The pool's owner starts one machine more, of which the same is so a while after it was made.
@@ -322,6 +325,13 @@ impl CallLie {
     }
 }
 
+const fn roles_untold(kind: ReadErrorKind) -> &'static str {
+    match kind {
+        ReadErrorKind::Forbidden => "roles-untold",
+        _ => "roles-fail",
+    }
+}
+
 impl Fault {
     /// The name in scenarios and logs.
     pub const fn name(&self) -> &'static str {
@@ -395,8 +405,7 @@ impl Fault {
             Self::WritesRefused(..) => "writes-refused",
             Self::RoleLost(..) => "role-lost",
             Self::RoleGiven(..) => "role-given",
-            Self::RolesUntold(ReadErrorKind::Forbidden, _) => "roles-untold",
-            Self::RolesUntold(..) => "roles-fail",
+            Self::RolesUntold(kind, _) => roles_untold(*kind),
             Self::RolesStale(_) => "roles-stale",
             Self::RolesUngiven(_) => "roles-ungiven",
             Self::HealthCheck(_) => "health-check",
@@ -411,6 +420,7 @@ impl Fault {
             Self::GroupReplaces(_) => "group-replaces",
             Self::PutApart(..) => "put-apart",
             Self::NotKnown(..) => "not-known",
+            Self::ByHand(_, hand) => hand.name(),
             Self::LaunchUnknown { .. } => "launch-unknown",
         }
     }
@@ -459,6 +469,7 @@ impl Fault {
             | Self::Retires(machine, _)
             | Self::GroupReplaces(machine)
             | Self::PutApart(machine, _)
+            | Self::ByHand(machine, _)
             | Self::NotKnown(machine, _) => Some(machine),
             _ => None,
         }
@@ -505,6 +516,7 @@ impl Fault {
             | Self::RolesStale(lasts)
             | Self::RolesUngiven(lasts)
             | Self::HealthCheck(lasts) => Some(*lasts),
+            Self::ByHand(_, hand) => hand.lasts(),
             _ => None,
         }
     }

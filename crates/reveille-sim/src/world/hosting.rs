@@ -21,6 +21,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
 use super::fault::Fault;
+use super::hands::Hand;
 use super::{Task, World};
 
 /// The problem of a machine that its provider truly finds. It does not run then, whatever its cloud says.
@@ -121,7 +122,7 @@ impl World {
         self.hosting(id).is_some_and(|hosting| hosting.loses_disks)
     }
 
-    fn change_hosting(&mut self, id: &InstanceId, change: impl FnOnce(&mut Hosting)) {
+    pub(super) fn change_hosting(&mut self, id: &InstanceId, change: impl FnOnce(&mut Hosting)) {
         let Some(before) = self.hosting(id) else { return };
         let mut after = before.clone();
         change(&mut after);
@@ -133,7 +134,7 @@ impl World {
         }
     }
 
-    fn set_phase(&mut self, id: &InstanceId, phase: GroupPhase, word: &str) {
+    pub(super) fn set_phase(&mut self, id: &InstanceId, phase: GroupPhase, word: &str) {
         self.change_hosting(id, |hosting| {
             if let Some(group) = &mut hosting.group {
                 (group.phase, group.word) = (phase, word.into());
@@ -172,7 +173,11 @@ impl World {
             Fault::SpotTaken(_) => {
                 self.hosting(id).is_some_and(|it| it.spot && it.notices.is_empty()) && active()
             }
-            Fault::GroupReplaces(_) | Fault::PutApart(..) => self.phase(id) == Some(GroupPhase::Kept),
+            Fault::GroupReplaces(_)
+            | Fault::PutApart(..)
+            | Fault::ByHand(_, Hand::Detached(_) | Hand::DetachedForAWhile(_)) => {
+                self.phase(id) == Some(GroupPhase::Kept)
+            }
             _ => true,
         }
     }

@@ -118,6 +118,11 @@ impl World {
             // `recordNodeSchedulableEvent`), and the event outlives the Node.
             let heard = self.watching() && self.network_faults.other_cluster.is_none();
             let said = self.is_well(id);
+            if heard || said {
+                self.hands.cordoned_unseen.remove(id);
+            } else if is_new {
+                self.hands.cordoned_unseen.insert(id.clone(), self.now);
+            }
             let heard = heard.then_some(Heard::Watch);
             if (heard.is_some() || said) && (is_new || !self.identity.shown.contains_key(id)) {
                 self.identity.shown.insert(id.clone(), Shown { at: self.now, said, heard });

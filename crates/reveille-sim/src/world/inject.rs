@@ -224,6 +224,7 @@ impl World {
             Fault::Drained(..) | Fault::Remade(..) | Fault::MarksAway(..) | Fault::Marked(_) => {
                 self.strike_identity(id, fault);
             }
+            Fault::ByHand(_, hand) => self.strike_by_hand(id, *hand),
             Fault::NodeTwin(_) => self.add_node_twin(id),
             Fault::NameTwin(_) => self.add_name_twin(id),
             Fault::Unmarked(_) => self.unmark(id),

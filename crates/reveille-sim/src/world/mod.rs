@@ -26,6 +26,7 @@ mod console;
 pub mod fault;
 mod glance;
 pub(crate) mod ground_truth;
+pub mod hands;
 mod hosting;
 mod identity;
 pub mod impostors;
@@ -157,6 +158,7 @@ pub struct World {
     agents: agents::Agents,
     provider: hosting::Provider,
     identity: identity::Changes,
+    hands: hands::Hands,
 }
 
 /// The cluster's cloud controller: whether it runs, and what it fails to do.
@@ -279,6 +281,7 @@ impl World {
             agents: agents::Agents::new(layout.seed),
             provider: hosting::Provider::default(),
             identity: identity::Changes::default(),
+            hands: hands::Hands::default(),
             layout: layout.clone(),
         };
         world.set_clocks(0);

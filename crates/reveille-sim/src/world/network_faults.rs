@@ -244,6 +244,7 @@ impl World {
             Fault::CheckWrong(..) | Fault::PutApart(..) => self.mend_hosting(fault),
             Fault::Drained(..) | Fault::Remade(..) | Fault::MarksAway(..) => self.mend_identity(fault),
             Fault::Rescued(id, _) => self.unrescue(id),
+            Fault::ByHand(id, hand) => self.mend_by_hand(id, *hand),
             _ => {}
         }
     }

@@ -341,7 +341,7 @@ impl World {
                 *instance = shown.clone();
             }
         }
-        if self.layout.variety.own_hardware {
+        if self.layout.variety.own_hardware || self.lacks_addresses() {
             let told = snapshot.instances.into_iter().map(|instance| self.as_cloud_tells(instance));
             snapshot.instances = told.collect();
         }

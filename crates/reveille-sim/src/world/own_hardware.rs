@@ -45,15 +45,29 @@ impl World {
         self.layout.variety.own_hardware || self.layout.variety.k3s
     }
 
+    /// What a person reads of its name in the cloud's list.
+    pub(crate) fn listed_name(&self, id: &InstanceId) -> Option<Arc<str>> {
+        let name = &self.project.servers.get(id)?.instance.name;
+        let own = self.layout.variety.own_hardware;
+        Some(if own { as_listed(name).shared() } else { name.shared() })
+    }
+
     /// As the cloud lists it.
     pub(super) fn as_cloud_tells(&self, instance: Arc<Instance>) -> Arc<Instance> {
+        let instance = self.as_cached(instance);
         if !self.layout.variety.own_hardware {
             return instance;
         }
-        let host = instance.name.as_str();
-        let name = InstanceName::new(host.to_uppercase().replace('-', "_"));
-        Arc::new(Instance { hostname: Some(host.into()), name, ..(*instance).clone() })
+        let host = self.host_name_of(&instance.id);
+        let name = as_listed(&instance.name);
+        let hostname = Some(host.as_str().into()).filter(|_| !self.layout.variety.untold_host_names);
+        Arc::new(Instance { hostname, name, ..(*instance).clone() })
     }
+}
+
+/// As a person called the server.
+fn as_listed(name: &InstanceName) -> InstanceName {
+    InstanceName::new(name.as_str().to_uppercase().replace('-', "_"))
 }
 
 fn hardware(uuid: &InstanceId) -> InstanceId {

@@ -71,6 +71,7 @@ impl Fault {
             Self::ShowsIdentity { of, shows, lasts, .. } => shown(name, of, *shows, *lasts),
             Self::Drained(..) => format!("a person drains the node of {name}, and deletes it in two minutes"),
             Self::Remade(..) => format!("the owner of {name} deletes it and makes another of its name"),
+            Self::ByHand(_, hand) => hand.sentence(name),
             Self::MarksAway(_, lasts) => format!("a person takes the marks off {name} for {lasts}"),
             Self::SaidStopped(_, lasts) => {
                 format!("the cloud says for {lasts} that {name} is shut off, and it runs")

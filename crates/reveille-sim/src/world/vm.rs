@@ -295,7 +295,7 @@ impl World {
 
     /// What its kubelet calls its node.
     pub(super) fn node_name_of(&self, id: &InstanceId) -> NodeName {
-        let name = self.name_of(id);
+        let name = self.host_name_of(id);
         match self.layout.node_suffix.as_str() {
             "" => NodeName::new(name.shared()),
             suffix => NodeName::new(format!("{name}{suffix}")),

@@ -22,7 +22,7 @@ pub(crate) const TO_BE_DELETED: &str = "ToBeDeletedByClusterAutoscaler";
 
 impl World {
     /// Writes on every node of a machine.
-    fn write_on(&mut self, id: &InstanceId, change: impl Fn(&mut Written)) {
+    pub(super) fn write_on(&mut self, id: &InstanceId, change: impl Fn(&mut Written)) {
         for name in self.nodes_of(id) {
             if let Some(node) = self.cluster.write(&name, &change) {
                 self.watched(node);

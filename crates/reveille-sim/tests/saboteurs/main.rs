@@ -7,6 +7,7 @@
 
 mod hosted;
 mod identities;
+mod in_hand;
 mod starts;
 mod stories;
 

@@ -20,7 +20,7 @@ use reveille_sim::world::fault::{CallLie, Fault, Right};
 use reveille_sim::world::layout::{CLOUD, Layout};
 use reveille_sim::world::vm::Trouble;
 
-use super::{hosted, identities, starts};
+use super::{hosted, identities, in_hand, starts};
 
 pub(crate) const fn min(minutes: i64) -> Span {
     Span::from_min(minutes)
@@ -193,6 +193,8 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
         | Safeguard::OtherActors
         | Safeguard::Locked
         | Safeguard::Rollout => others(safeguard, seed),
+        Safeguard::PausedByName | Safeguard::SilentDrains => in_hand::play(safeguard, seed),
+        Safeguard::TakenOut | Safeguard::PortAddresses => in_hand::play(safeguard, seed),
         Safeguard::FreezeSettles => recovering(seed),
         Safeguard::JustReleased => released(seed),
         Safeguard::OutOfSight => hunted(include_str!("../seeds/5152006.txt")),

@@ -77,9 +77,11 @@ pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
     cluster.events_about(name).any(NodeEvent::is_cordon)
 }
 
-/// Whether a cloud controller said that it deleted this Node, because it did not find its instance. That is no drain.
+/// Whether a cloud controller said that it deleted the last Node of this name, because it did not find its instance. That is no
+/// drain. What it said of an object before that one says nothing.
 pub fn was_deleted_by_cloud(cluster: &ClusterView, name: &NodeName) -> bool {
-    cluster.events_about(name).any(|event| &*event.reason == DELETING_NODE)
+    let told: Vec<&NodeEvent> = cluster.events_about(name).filter(|event| event.is_removal()).collect();
+    last_removal(&told).iter().any(|event| &*event.reason == DELETING_NODE)
 }
 
 /// Of which Nodes that machines of these names may have a kubelet said that they were cordoned, when that was heard last, and

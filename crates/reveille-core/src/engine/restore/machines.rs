@@ -59,13 +59,25 @@ impl Replay {
                 self.state.out_of_sight.entry(machine).born = Some(at);
             }
             Record::Cordoned {
-                machine, cordoned, sign, paused, locked, apart, gone, missing_since, ..
+                machine,
+                cordoned,
+                sign,
+                paused,
+                locked,
+                apart,
+                group,
+                named,
+                gone,
+                missing_since,
+                ..
             } => {
                 self.state.set_seen_to_go(&machine, gone);
                 self.state.out_of_sight.set_fate(&machine, missing_since);
                 let removal = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
                 let paused = paused || removal.as_deref() == Some(signs::PAUSE);
-                self.state.out_of_sight.entry(machine).signs = Signs { removal, paused, locked, apart };
+                let named = named.into_iter().collect();
+                let signs = Signs { removal, paused, locked, apart, group, named };
+                self.state.out_of_sight.entry(machine).signs = signs;
             }
             Record::Left { at, machine, why } => {
                 let left = Left { at: at.min(self.state.now), sign: why };

@@ -14,7 +14,7 @@ use ipnet::IpNet;
 
 use crate::event::CloudSnapshot;
 use crate::model::id::InstanceId;
-use crate::model::instance::{InstanceState, Port};
+use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::roster::Roster;
 use crate::model::time::Time;
 use crate::safeguard::{Safeguard, stands};
@@ -141,8 +141,10 @@ impl CloudView {
     /// A fresh read of one instance's ports.
     pub fn take_ports(&mut self, id: &InstanceId, ports: &[Arc<Port>]) {
         let Some(seen) = self.instances.get_mut(id) else { return };
-        seen.ports = ports.to_vec();
-        seen.ports.sort_by(|a, b| a.id.cmp(&b.id));
+        let mut ports = ports.to_vec();
+        ports.sort_by(|a, b| a.id.cmp(&b.id));
+        let (before, after) = set_ports_of(seen, ports);
+        self.reindex(&before, &after);
         self.read_aside = true;
     }
 
@@ -157,6 +159,7 @@ impl CloudView {
         let mut sorted: Vec<&(InstanceId, Arc<Port>)> = snapshot.ports.iter().collect();
         sorted.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
         let mut rest = sorted.as_slice();
+        let mut described = Vec::new();
         for (id, seen) in &mut self.instances {
             while let [(owner, _), others @ ..] = rest
                 && owner < id
@@ -175,9 +178,18 @@ impl CloudView {
             }
             let own = own.iter().map(|(_, port)| port);
             if !own.clone().eq(&seen.ports) {
-                seen.ports = own.cloned().collect();
+                described.push(set_ports_of(seen, own.cloned().collect()));
                 change.touched.insert(id.clone());
             }
         }
+        described.iter().for_each(|(before, after)| self.reindex(before, after));
     }
+}
+
+/// It has these ports, and with them perhaps other addresses: how it was described, and how it is now.
+fn set_ports_of(seen: &mut Seen, ports: Vec<Arc<Port>>) -> (Arc<Instance>, Arc<Instance>) {
+    let before = seen.described();
+    seen.ports = ports;
+    seen.note_addresses();
+    (before, seen.described())
 }

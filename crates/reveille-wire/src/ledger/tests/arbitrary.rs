@@ -379,17 +379,35 @@ fn others_acted() -> impl Strategy<Value = Record> {
     )
 }
 
+fn cordoned() -> impl Strategy<Value = Record> {
+    let names = vec(text(), 0..3);
+    let texts = (option::of(text()), option::of(text()), names);
+    (at(), machine(), any::<[bool; 5]>(), texts, option::of(at())).prop_map(
+        |(at, machine, [cordoned, paused, locked, apart, gone], (sign, group, named), missing_since)| {
+            Record::Cordoned {
+                at,
+                machine,
+                cordoned,
+                sign,
+                paused,
+                locked,
+                apart,
+                group,
+                named,
+                gone,
+                missing_since,
+            }
+        },
+    )
+}
+
 fn of_machines() -> impl Strategy<Value = Record> {
     prop_oneof![
         (at(), any::<u64>()).prop_map(|(at, fence)| Record::Started { at, fence: Fence(fence) }),
         (at(), id(ClusterUid::new)).prop_map(|(at, cluster)| Record::Cluster { at, cluster }),
         (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
-        (at(), machine(), any::<[bool; 5]>(), option::of(text()), option::of(at())).prop_map(
-            |(at, machine, [cordoned, paused, locked, apart, gone], sign, missing_since)| {
-                Record::Cordoned { at, machine, cordoned, sign, paused, locked, apart, gone, missing_since }
-            }
-        ),
+        cordoned(),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
         others_acted(),
         (at(), machine(), trace(), option::of((id(AgentId::new), option::of(blocker())))).prop_map(

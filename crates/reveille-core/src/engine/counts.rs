@@ -87,7 +87,11 @@ impl State {
             self.cluster.nodes.get(name).is_some_and(|node| node.node.ready == Ready::Unknown)
         };
         let unheard = !seen.nodes.is_empty() && seen.nodes.iter().all(is_unknown);
-        Some(Place { pool, zone: context.zone(seen), rank, goes, unheard })
+        // Another machine writes its Node, which may be in another zone: it counts, and for no zone (seed 9053960).
+        let is_duplicate =
+            matches!(machine_state, MachineState::Absent(absence) if absence.kind == FaultKind::Duplicate);
+        let zone = context.zone(seen).filter(|_| !is_duplicate || self.answers_itself(key, seen));
+        Some(Place { pool, zone, rank, goes, unheard })
     }
 
     /// One of its Nodes is Ready, and no other machine runs under that: one that was made again under its name, in another zone,

@@ -178,11 +178,12 @@ impl State {
                 let first = !self.cluster.synced_once();
                 let mut change = self.cluster.sync(now, &list);
                 let is_after_gap = self.is_long_unseen();
+                let silent = self.silent_and_lost();
                 self.note_list_seen(first);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 let judged = self.judge_nodes();
+                self.note_list_judged(silent);
                 change.removed.extend(judged.removed);
-                self.note_gone_silent(&change.removed);
                 change.lost_together.extend(judged.lost_together);
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));
                 self.after_cluster_change(change);
@@ -210,9 +211,7 @@ impl State {
             ClusterFact::Deleted { name, uid } => {
                 let mut change = ClusterChange::default();
                 self.cluster.delete(&name, &uid, &mut change);
-                if !change.removed.is_empty() {
-                    self.note_told_gone(name);
-                }
+                self.note_told_gone(&change.removed);
                 self.cluster.is_alive(now);
                 self.after_cluster_change(change);
             }

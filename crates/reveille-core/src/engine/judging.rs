@@ -94,6 +94,9 @@ impl State {
         if matches!(machine_state, MachineState::Absent(_)) && self.note_removed_unseen(key) {
             return self.judge_machine(key);
         }
+        if self.waits_for_word(key) {
+            return;
+        }
         let context = self.context();
         let Some((cloud, seen)) = context.seen(key) else { return };
         let sighted = cloud.source.trust(self.now).is_given();
@@ -122,7 +125,6 @@ impl State {
         let place = self.place(key, seen, &machine_state);
         let asked = seen.own_nodes().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
-        let word_until = seen.awaits_word_until.filter(|until| self.now < *until);
         // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
         let passing = is_ours
             || matches!(machine_state, MachineState::Excused(_))
@@ -131,7 +133,7 @@ impl State {
         self.counts.set(key, place);
         self.note_fleet(key);
         let settled = our_stop.and_then(|stop| stop.until);
-        if let Some(at) = wake.into_iter().chain(settled).chain(contest_until).chain(word_until).min() {
+        if let Some(at) = wake.into_iter().chain(settled).chain(contest_until).min() {
             self.timers.set(at, Wake::Machine(key.clone()));
         }
         if let Some(look) = forget.look {
@@ -148,11 +150,7 @@ impl State {
             // that we stopped and started is pending for a moment, and may have joined again by then.
             self.unsure.insert(key.clone());
         }
-        let blind = if passing
-            || contest_until.is_some()
-            || word_until.is_some()
-            || (blind && !(sighted && steady))
-        {
+        let blind = if passing || contest_until.is_some() || (blind && !(sighted && steady)) {
             Blind::Yes
         } else if blind {
             Blind::ToCluster
@@ -169,6 +167,18 @@ impl State {
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &machine_state, value);
         }
+    }
+
+    /// Events may come that tell who removed its Node: until then all stays as it is. What a process knows before that, another
+    /// one would take for the whole.
+    fn waits_for_word(&mut self, key: &MachineKey) -> bool {
+        let until = self.context().seen(key).and_then(|(_, seen)| seen.awaits_word_until);
+        let until = until.filter(|until| self.now < *until);
+        if let Some(until) = until {
+            self.unsure.insert(key.clone());
+            self.timers.set(until, Wake::Machine(key.clone()));
+        }
+        until.is_some()
     }
 
     /// That a machine is contested becomes an incident of its own once it has lasted. What is open about it goes on until then,

@@ -72,9 +72,13 @@ impl Pauses {
         let of_people = self.asked.iter().map(|pause| pause.scope.clone());
         let of_people = of_people.filter(|scope| *scope != PauseScope::OtherController);
         let in_force: BTreeSet<_> = of_people.chain(of_roster).collect();
+        // While everything is paused no name of a machine ends: what is paused may not be readable, and then all is.
+        let is_all = in_force.contains(&PauseScope::Roster);
+        let stays = |scope: &PauseScope| is_all && matches!(scope, PauseScope::Machine(_));
         let [over, begun] = [(&self.told, &in_force), (&in_force, &self.told)]
             .map(|(these, those)| these.difference(those).cloned().collect::<Vec<_>>());
-        let over: Vec<Record> = over.into_iter().map(|scope| self.release(scope, now, patience)).collect();
+        let over = over.into_iter().filter(|scope| !stays(scope));
+        let over: Vec<Record> = over.map(|scope| self.release(scope, now, patience)).collect();
         let begun = begun.into_iter().map(|scope| {
             self.take(now, scope.clone(), false);
             Record::Paused { at: now, scope, over: false }

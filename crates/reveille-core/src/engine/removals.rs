@@ -67,7 +67,7 @@ impl State {
     /// the machine has the time of a boot then.
     pub(super) fn note_signs(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
-        let its = self.nodes_with_signs(key);
+        let (its, silent) = (self.nodes_with_signs(key), self.is_silent(key));
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             return;
         };
@@ -91,11 +91,27 @@ impl State {
                 on
             }
         });
-        let signs = on_nodes.unwrap_or(signs);
+        let signs = Signs { silent, ..on_nodes.unwrap_or(signs) };
         if seen.signs != signs {
             let before = std::mem::replace(&mut seen.signs, signs.clone());
             self.tell_signs(key, &before, signs);
         }
+    }
+
+    /// The Node that it joined as is not Ready, or was not when it was last seen. One that begins is not Ready for a moment.
+    fn is_silent(&mut self, key: &MachineKey) -> bool {
+        let (Some((_, seen)), MachineKey::Instance(_, id)) = (self.context().seen(key), key) else {
+            return false;
+        };
+        let joined = seen.joined.as_ref().filter(|name| !self.cluster.is_anothers(name, id));
+        let there = joined.and_then(|name| self.cluster.nodes.get(name)).filter(|node| !node.lost);
+        let Some(node) = there else { return seen.signs.silent };
+        let is_silent = node.node.ready != Ready::True;
+        let (is_old, name) = (seen.was_ready || seen.signs.silent, node.node.name.clone());
+        if !is_silent {
+            self.note_own_again(&name);
+        }
+        is_silent && is_old
     }
 
     /// The Nodes on which people write what they want of this machine: the one that it joined as, and all that it ever joined
@@ -194,6 +210,9 @@ impl State {
     /// What a person is done with is told first: a process that dies between the two leaves that to the next one.
     fn tell_signs(&mut self, key: &MachineKey, before: &Signs, signs: Signs) {
         let MachineKey::Instance(_, id) = key else { return };
+        if signs.silent != before.silent && (Signs { silent: before.silent, ..signs.clone() }) == *before {
+            return self.tell_silence(key, signs);
+        }
         let ends = before.ends_with(&signs);
         // Others may cordon and uncordon the Node again and again: what an operator holds and lets go of is told all the same.
         let is_held = ends || before.paused != signs.paused;
@@ -213,12 +232,32 @@ impl State {
         if self.signs_told.take(key) || ends {
             self.let_go_of(id);
         }
+        self.silence_told.take(key);
         self.outbox.record(self.signed(key.clone(), signs));
+    }
+
+    /// Its Node is not Ready any more, or is again, and all else is as before. A Node that flaps is told of seldom, and the
+    /// ledger takes it for silent meanwhile.
+    fn tell_silence(&mut self, key: &MachineKey, signs: Signs) {
+        if self.signs_told.is_put_off(key) {
+            return;
+        }
+        if signs.silent && self.silence_told.is_put_off(key) {
+            self.silence_told.take(key);
+        } else if signs.silent || self.silence_told.may_tell(key, self.now) {
+            self.outbox.record(self.signed(key.clone(), signs));
+        } else {
+            self.silence_told.put_off(key, false);
+        }
     }
 
     /// Tells what stands now on machines whose signs changed too often.
     pub(super) fn tell_put_off(&mut self) {
-        for key in self.signs_told.due(self.now) {
+        let silence = self.silence_told.due(self.now);
+        for key in &silence {
+            self.silence_told.take(key);
+        }
+        for key in self.signs_told.due(self.now).into_iter().chain(silence) {
             let seen = self.context().seen(&key).map(|(_, seen)| seen.signs.clone());
             let signs = seen.or_else(|| Some(self.out_of_sight.get_mut(&key)?.signs.clone()));
             match signs {

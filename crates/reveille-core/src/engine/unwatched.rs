@@ -29,6 +29,15 @@ use super::State;
 const EVENTS_LIVE: Span = Span::from_min(60);
 /// An API server that lists its nodes tells of their events within this.
 const EVENTS_COME: Span = Span::from_s(30);
+/// In which gap a Node went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gap {
+    /// One longer than events live.
+    Long,
+    /// A shorter one, which ended then. Its kubelet did not answer before: it writes no event of a cordon either.
+    Short(Time),
+}
+
 /// What is known of gaps in our sight of the nodes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NodesSeen {
@@ -41,12 +50,11 @@ pub(super) struct NodesSeen {
     /// Since when the list is not seen, as the ledger says: a process that dies before it sees a list, or before what went in the
     /// gap is in the ledger, leaves the gap to the next one.
     pub(super) unseen_since: Option<Time>,
-    /// Nodes that went in a gap longer than events live. Before the first list of a process, those that the ledger knows:
-    /// any of them may have.
-    names: BTreeSet<NodeName>,
-    /// Nodes that went in a gap, however short, and whose kubelet did not answer then: it writes no event of a cordon either, so
-    /// that nothing tells whether they were drained. With when that gap ended.
-    silent: BTreeMap<NodeName, Time>,
+    /// Nodes that went in a gap, and nothing tells whether they were drained. Before the first list of a process, those that the
+    /// ledger knows: any of them may have gone.
+    names: BTreeMap<NodeName, Gap>,
+    /// Names of Nodes that did not answer before a short gap, and that may be other machines' since then.
+    taken: BTreeSet<NodeName>,
     /// What happened to Nodes since then is known, by what was watched or by events that had not expired. `None`: no process was
     /// there before.
     told_from: Option<Time>,
@@ -104,7 +112,11 @@ impl State {
         seen.complete = seen.complete.map(&moved);
         seen.proved = seen.proved.map(|(since, last)| (moved(since), moved(last)));
         seen.gap_ended = seen.gap_ended.map(&moved);
-        seen.silent.values_mut().for_each(|at| *at = moved(*at));
+        for gap in seen.names.values_mut() {
+            if let Gap::Short(ended) = gap {
+                *ended = moved(*ended);
+            }
+        }
         seen.told_from = seen.told_from.map(&moved);
         seen.long_gap_ended = seen.long_gap_ended.map(&moved);
         let since = seen.unseen_since.map(&moved);
@@ -113,7 +125,7 @@ impl State {
 
     /// These Nodes were there when a process was looking last.
     pub(super) fn await_unseen(&mut self, names: impl IntoIterator<Item = NodeName>) {
-        self.nodes_seen.names.extend(names);
+        self.nodes_seen.names.extend(names.into_iter().map(|name| (name, Gap::Long)));
     }
 
     /// The list of nodes has not been seen complete for longer than events live.
@@ -137,15 +149,11 @@ impl State {
         if let Some(at) = self.nodes_seen.complete.filter(|_| !is_first) {
             self.end_tries_after(self.now.since(at));
         }
-        if is_first && !is_long {
-            let ill = self.silent_before();
-            let awaited = std::mem::take(&mut self.nodes_seen.names);
-            let silent = awaited.into_iter().filter(|name| ill.contains(name));
-            self.nodes_seen.silent = silent.map(|name| (name, self.now)).collect();
+        if !is_long {
+            self.note_gone_silent(is_first);
         }
         let nodes = &self.cluster.nodes;
-        self.nodes_seen.names.retain(|name| nodes.get(name).is_none_or(|node| node.lost));
-        self.nodes_seen.silent.retain(|name, _| nodes.get(name).is_none_or(|node| node.lost));
+        self.nodes_seen.names.retain(|name, _| nodes.get(name).is_none_or(|node| node.lost));
         if is_long && !is_first {
             self.nodes_seen.long_gap_ended = Some(self.now);
             // Those that are new to the ledger were in the sight of this process before.
@@ -154,9 +162,30 @@ impl State {
         if is_long {
             self.nodes_seen.told_from = Some(self.now - EVENTS_LIVE);
             let lost = nodes.iter().filter(|(_, node)| node.lost).map(|(name, _)| name.clone());
-            self.nodes_seen.names.extend(lost);
+            self.nodes_seen.names.extend(lost.map(|name| (name, Gap::Long)));
         }
-        self.nodes_seen.complete = Some(self.now);
+    }
+
+    /// Nodes that the newest list lacks, and that did not answer before.
+    pub(super) fn silent_and_lost(&self) -> Vec<NodeName> {
+        let silent: BTreeSet<NodeName> = self.silent_before().collect();
+        let lost = self.cluster.nodes.iter().filter(|(_, node)| node.lost);
+        let is_silent =
+            |(name, node): &(&NodeName, &NodeSeen)| node.node.ready != Ready::True || silent.contains(*name);
+        lost.filter(is_silent).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// The list is judged. What goes while lists are doubted is not seen: a person drained a machine while an API server listed
+    /// no Node for eight minutes (seed 9004031).
+    pub(super) fn note_list_judged(&mut self, silent: Vec<NodeName>) {
+        if self.cluster.source.doubted().is_none() {
+            self.nodes_seen.complete = Some(self.now);
+            return;
+        }
+        let ended = Gap::Short(self.now);
+        for name in silent {
+            self.nodes_seen.names.entry(name).or_insert(ended);
+        }
     }
 
     /// The nodes were not seen for longer than events live. A machine that was being built before that, and has no Node now, may
@@ -242,7 +271,7 @@ impl State {
     /// way when we fell asleep. From then on each Node that goes is seen to go, although no list came since the gap.
     pub(super) fn note_watch_current(&mut self) {
         let (now, stale_after) = (self.now, self.roster.timing.cluster_stale_after);
-        if !self.cluster.synced_once() {
+        if !self.cluster.synced_once() || self.cluster.source.doubted().is_some() {
             return;
         }
         let seen = &mut self.nodes_seen;
@@ -254,38 +283,70 @@ impl State {
         }
     }
 
-    /// The list that ended a gap lacks these Nodes. A person drains what is broken, and the kubelet that would tell of a cordon
-    /// is dead: the machine was rebooted and deleted in their hands.
-    pub(super) fn note_gone_silent(&mut self, removed: &[NodeSeen]) {
-        if self.nodes_seen.gap_ended == Some(self.now) {
-            let silent = removed.iter().filter(|gone| gone.node.ready != Ready::True);
-            self.nodes_seen.silent.extend(silent.map(|gone| (gone.node.name.clone(), self.now)));
-        }
-    }
-
-    /// Nodes whose kubelets did not answer, or may not have, when the last process looked, as far as the ledger says. A machine
-    /// that is off, or in ERROR, has an incident of that alone.
-    fn silent_before(&self) -> BTreeSet<NodeName> {
-        const ILL: [FaultKind; 3] = [FaultKind::NotReady, FaultKind::Stopped, FaultKind::Errored];
-        let is_ill = |key: &MachineKey| {
-            let subject = || Subject::Machine(key.clone());
-            let has = |kind| self.incidents.open().contains_key(&IncidentKey { subject: subject(), kind });
-            ILL.into_iter().any(has)
+    /// A list ended a gap that events outlive. A person drains what is broken, and the kubelet that would tell of a cordon is
+    /// dead: the machine was rebooted and deleted in their hands. Those that are there may be other machines' by now.
+    fn note_gone_silent(&mut self, is_first: bool) {
+        let ended = Gap::Short(self.now);
+        let silent: BTreeSet<NodeName> = if is_first {
+            let awaited = std::mem::take(&mut self.nodes_seen.names);
+            self.silent_before().filter(|name| awaited.contains_key(name)).collect()
+        } else if self.nodes_seen.gap_ended == Some(self.now) {
+            self.silent_before().collect()
+        } else {
+            return;
         };
-        self.in_memory().filter(|(key, _)| is_ill(key)).filter_map(|(_, memory)| memory.node).collect()
+        let nodes = &self.cluster.nodes;
+        let (there, gone): (BTreeSet<_>, BTreeSet<_>) =
+            silent.into_iter().partition(|name| nodes.get(name).is_some_and(|node| !node.lost));
+        let unready = nodes.iter().filter(|(_, node)| node.lost && node.node.ready != Ready::True);
+        let unready = unready.filter(|_| !is_first).map(|(name, _)| name.clone());
+        self.nodes_seen.names.extend(unready.chain(gone).map(|name| (name, ended)));
+        self.nodes_seen.taken.extend(there);
     }
 
-    /// A Node is told to be gone, and no list came since the gap: an audit may be quicker than the watch.
-    pub(super) fn note_told_gone(&mut self, name: NodeName) {
-        if self.is_long_unseen() {
-            self.nodes_seen.names.insert(name);
-        }
+    /// Nodes whose kubelets did not answer, or may not have, when they were last seen, as far as the ledger says.
+    fn silent_before(&self) -> impl Iterator<Item = NodeName> {
+        let unmarked = self.out_of_sight.departed().filter(|(_, memory)| memory.disowned);
+        let unmarked = unmarked.map(|(key, memory)| (key.clone(), memory.clone()));
+        let is_silent = |(key, memory): &(MachineKey, Remembered)| {
+            (memory.signs.silent || self.is_ill(key)) && !self.was_seen_to_go(key) && memory.left.is_none()
+        };
+        let all = self.in_memory().chain(unmarked).filter(is_silent);
+        all.filter_map(|(_, memory)| memory.node)
+    }
+
+    /// Its kubelet does not answer, or may not: a machine that is off, or in ERROR, has an incident of that alone.
+    fn is_ill(&self, key: &MachineKey) -> bool {
+        const ILL: [FaultKind; 3] = [FaultKind::NotReady, FaultKind::Stopped, FaultKind::Errored];
+        let subject = || Subject::Machine(key.clone());
+        let has = |kind| self.incidents.open().contains_key(&IncidentKey { subject: subject(), kind });
+        ILL.into_iter().any(has)
+    }
+
+    /// Nodes are told to be gone, and no list came since the gap: an audit may be quicker than the watch.
+    pub(super) fn note_told_gone(&mut self, removed: &[NodeSeen]) {
+        let stale_after = self.roster.timing.cluster_stale_after;
+        let is_unseen = self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > stale_after);
+        let gap = if self.is_long_unseen() { Gap::Long } else { Gap::Short(self.now) };
+        let is_ill = |(cloud, id)| self.is_ill(&MachineKey::Instance(cloud, id));
+        let counts = |gone: &&NodeSeen| {
+            let is_silent = || gone.node.ready != Ready::True || self.stood_for(gone).is_some_and(is_ill);
+            gap == Gap::Long || is_unseen && is_silent()
+        };
+        let names: Vec<NodeName> = removed.iter().filter(counts).map(|gone| gone.node.name.clone()).collect();
+        self.nodes_seen.names.extend(names.into_iter().map(|name| (name, gap)));
     }
 
     /// A Node is told to be there.
     pub(super) fn note_is_there(&mut self, name: &NodeName) {
-        self.nodes_seen.names.remove(name);
-        self.nodes_seen.silent.remove(name);
+        if let Some(Gap::Short(_)) = self.nodes_seen.names.remove(name) {
+            self.nodes_seen.taken.insert(name.clone());
+        }
+    }
+
+    /// The machine that joined as it speaks there: no other one took its name in a gap.
+    pub(super) fn note_own_again(&mut self, name: &NodeName) {
+        self.nodes_seen.taken.remove(name);
     }
 
     /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The next process knows it from the ledger:
@@ -300,7 +361,7 @@ impl State {
         } else {
             let is_told = self.cluster.lost_together.contains(key);
             let is_seen =
-                self.cluster.source.trust(self.now).is_given() && !self.nodes_seen.names.contains(node);
+                self.cluster.source.trust(self.now).is_given() && !self.nodes_seen.names.contains_key(node);
             let stays = seen.pool().is_some() && !seen.goes();
             let is_signed = || {
                 seen.left.is_some() || signs.removal.is_some() || vanished::was_cordoned(&self.cluster, node)
@@ -343,16 +404,32 @@ impl State {
     /// name, which is there beside it and silent, says nothing of the one that went.
     pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
         // The name stays: two machines may have joined as that Node, one after the other.
-        let silent = self.nodes_seen.silent.get(node).filter(|_| stands(Safeguard::SilentDrains)).copied();
-        let is_silent = silent.is_some() && !vanished::was_deleted_by_cloud(&self.cluster, node);
-        let until = silent.map(|ended| ended + EVENTS_COME).filter(|until| is_silent && self.now < *until);
-        self.await_word(key, until);
-        let is_unwatched = self.nodes_seen.names.contains(node)
-            || is_silent && until.is_none()
-            || self.was_taken_over_unwatched(key, node) && !self.was_seen_to_go(key);
+        let is_unwatched = match self.nodes_seen.names.get(node).copied() {
+            Some(Gap::Long) => true,
+            Some(Gap::Short(ended)) => self.went_in_short_gap(key, node, ended),
+            None => false,
+        };
+        let is_unwatched =
+            is_unwatched || self.was_taken_over_unwatched(key, node) && !self.was_seen_to_go(key);
         if is_unwatched && self.cluster.lost_together.insert(key.clone()) {
             self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
         }
+    }
+
+    /// Its silent Node went in a gap that events outlive: a person may have drained it, unless a cloud controller says that it
+    /// was no person. Such a word may come a while after the list, and the ledger keeps it then: the cluster forgets events.
+    fn went_in_short_gap(&mut self, key: &MachineKey, node: &NodeName, ended: Time) -> bool {
+        if self.was_seen_to_go(key) || !stands(Safeguard::SilentDrains) {
+            return false;
+        }
+        let is_by_cloud = vanished::was_deleted_by_cloud(&self.cluster, node);
+        let until = Some(ended + EVENTS_COME).filter(|until| !is_by_cloud && self.now < *until);
+        self.await_word(key, until);
+        if is_by_cloud && self.nodes_seen.seen_to_go.insert(key.clone()) {
+            let signs = self.context().seen(key).map(|(_, seen)| seen.signs.clone());
+            signs.into_iter().for_each(|signs| self.outbox.record(self.signed(key.clone(), signs)));
+        }
+        !is_by_cloud && until.is_none()
     }
 
     /// Events about its Node may come until then: a repair that was under way waits for them.
@@ -363,11 +440,13 @@ impl State {
         }
     }
 
-    /// Its Node's name is another machine's now, and there was a gap longer than events live, in which it may have been
-    /// drained: a person kept it, and a successor registered under its name. When that one died, both were deleted.
+    /// Its Node's name is another machine's now, and there was a gap longer than events live, or its kubelet did not answer
+    /// before a shorter one, in which it may have been drained: a person kept it, and a successor registered under its name. When
+    /// that one died, both were deleted.
     pub(super) fn was_taken_over_unwatched(&self, key: &MachineKey, node: &NodeName) -> bool {
         let MachineKey::Instance(_, id) = key else { return false };
-        self.nodes_seen.long_gap_ended.is_some() && self.is_of_another(node, id)
+        let was_silent = || self.nodes_seen.taken.contains(node) && stands(Safeguard::SilentDrains);
+        (self.nodes_seen.long_gap_ended.is_some() || was_silent()) && self.is_of_another(node, id)
     }
 
     /// The same of a machine that is not known to have joined, and whose life before our sight nothing tells.
@@ -403,7 +482,8 @@ impl State {
         let is_listed_since = |view: &&CloudView, then| view.source.last_good().is_some_and(|at| at >= then);
         let listed_since =
             |then: Time| self.clouds_with_joining().iter().all(|view| is_listed_since(view, then));
-        let is_kept = || self.nodes_seen.names.is_empty() || was_listed && !self.owes_unwatched();
+        let has_long = self.nodes_seen.names.values().any(|gap| *gap == Gap::Long);
+        let is_kept = || !has_long || was_listed && !self.owes_unwatched();
         if is_seen && self.nodes_seen.long_gap_ended.is_none_or(listed_since) && is_kept() {
             self.tell_unseen(None);
         }
@@ -439,8 +519,10 @@ impl State {
             || self.out_of_sight.departed().any(|(_, memory)| self.is_unmarked_owed(memory))
     }
 
+    /// Of a short gap the ledger knows enough: that its Node did not answer.
     fn went_unwatched(&self, memory: &Remembered) -> bool {
-        let went = memory.node.as_ref().is_some_and(|node| self.nodes_seen.names.contains(node));
+        let is_long = |node| self.nodes_seen.names.get(node) == Some(&Gap::Long);
+        let went = memory.node.as_ref().is_some_and(is_long);
         went && memory.left.is_none()
     }
 

@@ -71,6 +71,31 @@ fn paused_machine_that_is_renamed_stays_paused_over_restarts() {
     assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
 }
 
+/// The folder of the pauses cannot be read for an hour, in which everything is paused, and the controller is restarted.
+#[test]
+fn renamed_machine_stays_paused_where_pauses_were_unreadable() {
+    let mut field = fleet();
+    field.add_machine("new", false);
+    field.run(min(2));
+    pause(&mut field, "node-new");
+    field.run(min(2));
+    field.instances.get_mut("new").unwrap().name = "debug-new".into();
+    field.run(min(5));
+    let everything = |field: &mut Field| {
+        let pause = Pause { scope: PauseScope::Roster, by: "reveille".into(), reason: "unreadable".into() };
+        field.feed(Event::Command(Command::Pauses([pause].into())));
+    };
+    everything(&mut field);
+    field.run(min(60));
+    field = off(field, Span::from_s(30), roster());
+    everything(&mut field);
+    field.run(min(5));
+    pause(&mut field, "node-new");
+    field.deaf = true;
+    field.run(min(6 * 60));
+    assert!(on(&field, "new").is_empty(), "{:#?}", on(&field, "new"));
+}
+
 /// The same by the name of its Node, where servers are called otherwise (`kubectl get nodes` is where people have names from).
 /// They install the machine once more, under another host name, and are not done with it when its kubelet stops.
 #[test]

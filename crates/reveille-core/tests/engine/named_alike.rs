@@ -5,7 +5,7 @@ use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::{Node, Provider, Ready};
 
 use super::fixture::{Field, roster, stamp};
-use super::steps::{min, on, patch, set, touched};
+use super::steps::{made, min, on, patch, set, touched};
 
 /// Twelve machines called as their Nodes, which lead to them by provider ID, or by UUID or address alone, as with k3s. One more
 /// machine is the tenant's.
@@ -322,4 +322,31 @@ fn server_with_the_address_of_one_machine_hides_nothing() {
         _ => calls.is_empty(),
     });
     assert!(fine, "(links, what, acts, cases): {found:#?}");
+}
+
+/// A zone is cut off. One of its machines has a Node that the kubelet of a machine of another zone writes (its server was
+/// renamed, and the owner gave its name to a new one): that Node is Ready, and says nothing of the zone.
+#[test]
+fn node_that_another_zone_writes_hides_no_dark_zone() {
+    let mut found = Vec::new();
+    for shared in [false, true] {
+        let mut wide = roster();
+        wide.limits.freeze_above_pct = 100;
+        let mut field = Field::new(wide).populate(12);
+        for (number, its) in field.instances.values_mut().enumerate() {
+            its.zone = Some(if number < 5 { "a" } else { "b" }.into());
+        }
+        if shared {
+            field.nodes.remove("i011");
+            field.nodes.get_mut("i000").unwrap().system_uuid = Some("i011".into());
+        }
+        field.run(min(30));
+        let first = if shared { 1 } else { 0 };
+        for number in first..5 {
+            set(&mut field, &format!("i{number:03}"), Ready::Unknown);
+        }
+        field.run(min(3 * 60));
+        found.push((shared, made(&field)));
+    }
+    assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
 }

@@ -121,6 +121,11 @@ fn facts(record: &Record) -> Vec<String> {
         Record::Born { at, machine } => vec![format!("{machine} was seen being built at {at:?}")],
         Record::Cordoned { machine, cordoned, sign, paused, locked, named, gone, missing_since, .. } => {
             let missing = missing_since.is_some();
+            // That a Node is Ready again is told seldom, and then this is all that is left to say.
+            let signs = [*cordoned, *paused, *locked, *gone, missing, sign.is_some(), !named.is_empty()];
+            if signs == [false; 7] {
+                return vec![];
+            }
             let held = format!("paused {paused}, as {named:?}, locked {locked}");
             vec![format!("{machine}: cordoned {cordoned}, {sign:?}, {held}, gone {gone}, {missing}")]
         }

@@ -1,13 +1,13 @@
 //! Machines whose kubelet is dead, and whose Node goes while no process looks: nothing but a cloud controller's word says that
 //! it was not a person who drained it.
 
-use reveille_core::event::{ClusterFact, Event};
+use reveille_core::event::{ClusterFact, Command, Event, Pause, PauseScope};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Node, Ready};
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
-use super::steps::{api_down, made, min, off, on, say, set};
+use super::steps::{api_down, made, min, off, on, say, see_nodes_alone, set};
 
 const ONE: &str = "i004";
 
@@ -141,4 +141,171 @@ fn silent_node_that_its_cloud_deleted_in_a_gap_is_missed() {
         found.push((heard, on(&field, ONE)));
     }
     assert!(found.iter().all(|(_, calls)| !calls.is_empty()), "{found:#?}");
+}
+
+/// The first process that lists the Nodes without it ends ten seconds later, before a word of a cloud controller would have come.
+/// What it knew until then the next one must not take for the whole.
+#[test]
+fn silent_machine_drained_in_a_gap_is_held_by_the_next_process() {
+    let mut found = Vec::new();
+    for gap in ["restart", "api", "sleep"] {
+        let mut field = fleet();
+        set(&mut field, ONE, Ready::Unknown);
+        field.run(min(3));
+        let node = field.nodes[ONE].clone();
+        if gap == "api" {
+            api_down(&mut field, min(1));
+            field.nodes.remove(ONE);
+            api_down(&mut field, min(1));
+        } else if gap == "sleep" {
+            field.nodes.remove(ONE);
+            field.now = field.now + min(5);
+            field.sync_nodes();
+        } else {
+            field.nodes.remove(ONE);
+            field = off(field, Span::from_s(30), roster());
+        }
+        let at = field.now;
+        say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
+        field.run(Span::from_s(10));
+        field = off(field, Span::from_s(40), roster());
+        say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
+        field.deaf = true;
+        field.run(min(4 * 60));
+        found.push((gap, on(&field, ONE)));
+    }
+    assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
+}
+
+/// The API server is gone twenty seconds after a host died: the Node's Ready is still True when it was seen last, and the cloud
+/// says ERROR.
+#[test]
+fn machine_that_died_as_the_gap_began_is_left_alone() {
+    let mut field = fleet();
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Errored;
+    field.run(Span::from_s(40));
+    api_down(&mut field, min(1));
+    let node = field.nodes.remove(ONE).unwrap();
+    let at = field.now;
+    api_down(&mut field, min(1));
+    say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
+    field.deaf = true;
+    field.run(min(4 * 60));
+    assert!(on(&field, ONE).is_empty(), "{:#?}", on(&field, ONE));
+}
+
+fn pause(field: &mut Field, on: bool) {
+    let pause = Pause { scope: PauseScope::Machine(ONE.into()), by: "erin".into(), reason: "parts".into() };
+    field.feed(Event::Command(Command::Pauses(on.then_some(pause).into_iter().collect())));
+}
+
+/// A cloud controller deleted the Node of a machine that is off, in a gap, and its word was heard. The machine is to wait for a
+/// person, and the API server forgets the word within the hour. The next process has to know that it was said.
+#[test]
+fn silent_node_that_its_cloud_deleted_is_missed_for_good() {
+    let mut field = fleet();
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+    set(&mut field, ONE, Ready::Unknown);
+    pause(&mut field, true);
+    field.run(min(3));
+    let node = field.nodes.remove(ONE).unwrap();
+    field = off(field, Span::from_s(30), roster());
+    pause(&mut field, true);
+    let at = field.now;
+    say(&mut field, node.name.as_str(), "DeletingNode", Some(node.uid.as_str()), at);
+    field.run(min(120));
+    field = off(field, Span::from_s(30), roster());
+    pause(&mut field, true);
+    field.run(min(2));
+    pause(&mut field, false);
+    field.deaf = true;
+    field.run(min(4 * 60));
+    assert!(!on(&field, ONE).is_empty(), "{:?}", field.machine_state(ONE));
+}
+
+/// No incident says that the kubelet is dead: its cloud could not be read as it died.
+#[test]
+fn silent_machine_is_held_whose_cloud_was_away_before_a_restart() {
+    let mut field = fleet();
+    see_nodes_alone(&mut field, min(4));
+    set(&mut field, ONE, Ready::Unknown);
+    see_nodes_alone(&mut field, min(5));
+    let node = field.nodes.remove(ONE).unwrap();
+    field = off(field, Span::from_s(30), roster());
+    let at = field.now;
+    say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
+    see_nodes_alone(&mut field, min(2));
+    field.deaf = true;
+    field.run(min(4 * 60));
+    assert!(on(&field, ONE).is_empty(), "{:#?}", on(&field, ONE));
+}
+
+/// The first list after the gap is empty, and doubted; or no list comes, and an audit of single Nodes finds it.
+#[test]
+fn silent_machine_drained_in_a_gap_is_held_however_that_is_told() {
+    for how in ["an empty list first", "audit"] {
+        let mut field = fleet();
+        set(&mut field, ONE, Ready::Unknown);
+        field.run(min(3));
+        api_down(&mut field, min(1));
+        let node = field.nodes.remove(ONE).unwrap();
+        let at = field.now;
+        api_down(&mut field, min(1));
+        field.now = field.now + Span::from_s(10);
+        if how == "audit" {
+            let (name, uid) = (node.name.clone(), node.uid.clone());
+            field.feed(Event::Cluster(ClusterFact::Deleted { name, uid }));
+        } else {
+            field.feed(Event::Cluster(ClusterFact::Synced(Vec::new())));
+            field.now = field.now + Span::from_s(10);
+            field.sync_nodes();
+        }
+        say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
+        field.deaf = true;
+        field.run(min(4 * 60));
+        assert!(on(&field, ONE).is_empty(), "{how}: {:#?}", on(&field, ONE));
+    }
+}
+
+/// Its kubelet is well again and registered a second time within the gap. Hours later a client deletes the Node in our sight,
+/// with no sign.
+#[test]
+fn node_made_again_in_a_gap_is_missed_when_it_goes_in_sight() {
+    let mut field = fleet();
+    set(&mut field, ONE, Ready::Unknown);
+    field.run(min(3));
+    api_down(&mut field, min(1));
+    let its = field.nodes.get_mut(ONE).unwrap();
+    (its.uid, its.ready) = ("uid-b".into(), Ready::True);
+    api_down(&mut field, min(1));
+    field.now = field.now + Span::from_s(10);
+    field.sync_nodes();
+    field.watch_for(min(3 * 60));
+    let gone = field.nodes.remove(ONE).unwrap();
+    field.feed(Event::Cluster(ClusterFact::Deleted { name: gone.name, uid: gone.uid }));
+    field.deaf = true;
+    field.watch_for(min(4 * 60));
+    assert!(!on(&field, ONE).is_empty(), "{:?}", field.machine_state(ONE));
+}
+
+/// The API server of another cluster answers, or one whose store is empty: the list is doubted for eight minutes, and a person
+/// drains the Node on the right one meanwhile.
+#[test]
+fn silent_machine_drained_while_lists_are_doubted_is_left_alone() {
+    let mut field = fleet();
+    set(&mut field, ONE, Ready::Unknown);
+    field.run(min(3));
+    for _ in 0..48 {
+        field.now = field.now + Span::from_s(10);
+        field.list_cloud();
+        field.feed(Event::Cluster(ClusterFact::Synced(Vec::new())));
+    }
+    let node = field.nodes.remove(ONE).unwrap();
+    let at = field.now;
+    field.now = field.now + Span::from_s(10);
+    field.sync_nodes();
+    say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
+    field.deaf = true;
+    field.run(min(4 * 60));
+    assert!(on(&field, ONE).is_empty(), "{:#?}", on(&field, ONE));
 }

@@ -14,7 +14,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster};
-use super::steps::{made, min, say, without_rejoin};
+use super::steps::{made, min, say, set, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -537,5 +537,33 @@ fn port_of_machine_with_node_lost_in_our_absence_is_untouched() {
         field.nodes.insert(ONE.into(), node(ONE, Ready::True));
         field.run_until(min(20), |field| !field.calls.is_empty());
         assert_eq!(made(&field).len(), 1, "restarts: {restarts}");
+    }
+}
+
+/// A gap of a minute is as long where the kubelet is dead, also of a machine whose marks a person took off before.
+#[test]
+fn silent_unmarked_machine_drained_in_a_short_gap_is_held() {
+    for how in ["drained in a restart", "api gap, then a restart", "the pool's mark alone is off"] {
+        let mut field = fleet();
+        set(&mut field, ONE, Ready::Unknown);
+        field.run(min(2));
+        let mut marks = unmark(&mut field);
+        if how == "the pool's mark alone is off" {
+            mark(&mut field, Arc::new([Mark::Tag("k8s-cluster=prod".into())].into()));
+        }
+        field.run(min(10));
+        if how == "api gap, then a restart" {
+            blind(&mut field, min(1));
+            field.nodes.remove(ONE);
+            blind(&mut field, min(1));
+            field.run(min(2));
+        } else {
+            field.nodes.remove(ONE);
+        }
+        field = off(field, Span::from_s(30));
+        field.run(min(5));
+        mark(&mut field, std::mem::take(&mut marks));
+        field.run(min(1));
+        is_told_and_held(field, how);
     }
 }

@@ -10,7 +10,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster, stamp};
-use super::steps::{api_down, cut_off, made, min, off, roster_with, see_nodes_alone, touched};
+use super::steps::{api_down, cut_off, made, min, off, roster_with, see_nodes_alone, set, touched};
 
 const ONE: &str = "i004";
 
@@ -487,4 +487,23 @@ fn machine_that_an_incident_alone_knew_went_by_others() {
     let is_noted =
         |record: &Record| matches!(record, Record::OthersActed { what, .. } if what.contains("new"));
     assert!(field.records.iter().any(is_noted));
+}
+
+/// The gap is shorter than events live, and the kubelet was dead before it. A successor takes the name in it, and is scaled down
+/// hours later without a cordon.
+#[test]
+fn silent_machine_whose_name_was_taken_in_a_short_gap_is_held() {
+    let mut field = fleet();
+    set(&mut field, ONE, Ready::Unknown);
+    field.run(min(3));
+    let made_at = field.now + min(20);
+    let mut field = off(field, min(40), roster());
+    successor(&mut field, "new", made_at);
+    field.run(min(60));
+    assert!(made(&field).is_empty());
+    field.delete_machine("new");
+    field.run(min(2));
+    field.nodes.remove("new");
+    field.run(min(6 * 60));
+    assert!(!touched(&field, ONE), "{:?}", made(&field));
 }

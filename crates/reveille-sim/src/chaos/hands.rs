@@ -15,10 +15,8 @@ use super::dice::{Dice, Drawn};
 use super::entry::{Entry, catalog};
 use super::gaps::keeps;
 use crate::drive::Mishap;
-use crate::rng::Rng;
 use crate::world::fault::Fault;
 use crate::world::hands::Hand;
-use crate::world::layout::Layout;
 use crate::world::vm::Trouble;
 
 /// The first seed with these.
@@ -42,12 +40,6 @@ catalog! {
         let lasts = dice.rng.span(Span::from_min(10), Span::from_min(480));
         dice.on(|machine| Fault::ByHand(machine, Hand::Unaddressed(lasts)))
     };
-}
-
-/// Draws whether the cloud tells the host names that it made.
-pub(super) fn draw(layout: &mut Layout) {
-    let is_untold = Rng::named(layout.seed, "untold host names").chance(50);
-    layout.variety.untold_host_names = layout.variety.own_hardware && is_untold;
 }
 
 fn paused(dice: &mut Dice) -> Drawn {

@@ -295,8 +295,5 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     if seed >= impostors::SEEDS_FROM {
         impostors::draw(&mut layout);
     }
-    if seed >= hands::SEEDS_FROM {
-        hands::draw(&mut layout);
-    }
     layout
 }

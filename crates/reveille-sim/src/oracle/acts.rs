@@ -115,6 +115,12 @@ impl Oracle {
             if self.unseen_ends.contains(id) {
                 continue;
             }
+            if scene.world.hides_server(id) {
+                self.hidden_ends.entry(id.clone()).or_insert(now);
+            }
+            if self.hidden_ends.get(id).is_some_and(|at| self.full_heard.is_none_or(|full| full <= *at)) {
+                continue;
+            }
             self.foreign.entry(id.clone()).or_insert_with(|| (now, pool.clone()));
         }
     }

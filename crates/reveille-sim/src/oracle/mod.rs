@@ -99,6 +99,11 @@ pub struct Oracle {
     foreign: BTreeMap<InstanceId, (Time, PoolName)>,
     /// Others deleted them while every listing and read denied them.
     unseen_ends: BTreeSet<InstanceId>,
+    /// Others deleted them while listings left them out, and when that was noticed: no list of changes shows that, and
+    /// the next full one does (seed 8730123).
+    hidden_ends: BTreeMap<InstanceId, Time>,
+    /// When a cloud was last listed in full.
+    full_heard: Option<Time>,
     newest_join: BTreeMap<PoolName, Time>,
     limit_told: Option<usize>,
     deletions: BTreeMap<PoolName, Vec<Deleted>>,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Look, Outcome};
-use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event};
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::id::{CloudName, IncidentId, InstanceId, IntentId};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::roster::{Claim, Roster};
@@ -37,6 +37,7 @@ impl Oracle {
         match event {
             Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } => {
                 self.note_listed(cloud, snapshot, roster);
+                self.full_heard = self.full_heard.max((snapshot.scope == Scope::Full).then_some(now));
                 let unbroken =
                     self.cloud_heard.is_some_and(|at| now.since(at) <= roster.timing.cloud_stale_after);
                 if !unbroken {

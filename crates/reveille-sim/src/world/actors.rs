@@ -172,7 +172,8 @@ impl World {
         let made = self.pools.get(pool).map_or(0, |kept| kept.made);
         let plain = |number: usize| format!("{pool}-{number}");
         let taken = |name: &String| {
-            self.project.servers.values().any(|server| server.instance.name.as_str() == name.as_str())
+            let is_its = |server: &project::Server| server.instance.name.as_str() == name.as_str();
+            self.is_guests_name(name) || self.project.servers.values().any(is_its)
         };
         let again = if self.layout.names_reused { made } else { 0 };
         let free = (1..=again).map(plain).find(|name| !taken(name));

@@ -118,6 +118,11 @@ impl World {
         self.project.rename(self.now, id, &InstanceName::new(format!("debug-{name}")));
     }
 
+    /// A guest goes by this name, whatever its server is called.
+    pub(super) fn is_guests_name(&self, name: &str) -> bool {
+        self.hands.host_names.values().any(|known| known.as_str() == name)
+    }
+
     /// What its guest calls itself.
     pub(super) fn host_name_of(&self, id: &InstanceId) -> InstanceName {
         self.hands.host_names.get(id).cloned().unwrap_or_else(|| self.name_of(id))

@@ -106,9 +106,6 @@ pub struct Variety {
     /// Machines as of bare metal or k3s: a Node's UUID is its hardware's and its provider ID names no instance, and servers have
     /// names that are no host names, of which the cloud made the host names.
     pub own_hardware: bool,
-    /// Their cloud does not tell the host names that it made: Nova shows them to administrators alone before microversion 2.90
-    /// (Compute API, "REST API Version History"), so that a Node and its server share an address and nothing else.
-    pub untold_host_names: bool,
     /// Nodes have their servers' UUIDs and name no instance, as with k3s on OpenStack.
     pub k3s: bool,
     /// So many machines of the first pool begin without any mark of the roster.

@@ -58,9 +58,9 @@ impl World {
         if !self.layout.variety.own_hardware {
             return instance;
         }
-        let host = self.host_name_of(&instance.id);
+        // The adapter tells the host name that Nova makes of the name that it lists: of one that was renamed, not its guest's.
+        let hostname = Some(instance.name.as_str().into());
         let name = as_listed(&instance.name);
-        let hostname = Some(host.as_str().into()).filter(|_| !self.layout.variety.untold_host_names);
         Arc::new(Instance { hostname, name, ..(*instance).clone() })
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
         // Nodes share an address and nothing else with their machines. The cache of Nova lacks those of a new one for hours.
         _ => {
             let mut layout = generous(seed, 12);
-            (layout.variety.own_hardware, layout.variety.untold_host_names) = (true, true);
+            layout.variety.own_hardware = true;
             let mut stage = Stage::new(&layout);
             let ids = |drive: &Drive| -> Vec<InstanceId> {
                 drive.world.machines().into_iter().filter(|m| m.pool.is_some()).map(|m| m.id).collect()
@@ -57,6 +57,8 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
             stage.at(s(10), Fault::Launch { pool: "workers".into(), trouble: None });
             stage.drive.run_for(s(12));
             for new in ids(&stage.drive).into_iter().filter(|id| !before.contains(id)) {
+                // A person renames its server, and its guest goes by the name before.
+                stage.drive.fault(Fault::ByHand(new.clone(), Hand::Renamed));
                 stage.drive.fault(Fault::ByHand(new, Hand::Unaddressed(min(600))));
             }
             stage.run(min(120))

@@ -17,6 +17,7 @@ use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::InstanceState;
 use crate::model::time::Time;
+use crate::observe::cloud::Left;
 use crate::observe::cloud::Seen;
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
@@ -37,8 +38,12 @@ impl State {
     pub(super) fn disown(&mut self, machines: Vec<(MachineKey, Remembered)>) {
         let (at, keys): (_, Vec<_>) = (self.now, machines.iter().map(|(key, _)| key.clone()).collect());
         for (key, memory) in machines {
+            let left = memory.left.clone().or_else(|| self.left_as_told(&memory).map(Box::new));
+            if let Some(Left { at, sign: why }) = left.as_deref().filter(|_| memory.left.is_none()).cloned() {
+                self.outbox.record(Record::Left { at, machine: key.clone(), why });
+            }
             // Without its marks no pool is proved, and nothing is watched: a person takes them off to try the machine.
-            self.depart(key, Remembered { pool: None, born: None, disowned: true, ..memory });
+            self.depart(key, Remembered { pool: None, born: None, disowned: true, left, ..memory });
         }
         for machines in keys.chunks(JOINED_MAX).map(<[_]>::to_vec) {
             self.outbox.record(Record::Departed { at, machines, disowned: true });

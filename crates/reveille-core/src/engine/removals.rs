@@ -315,6 +315,15 @@ impl State {
         leads_away || belongs_to(&seen.node, id) == BelongsTo::Another || self.cluster.is_anothers(node, id)
     }
 
+    /// It goes out of sight, and its Node went before, with a sign that the ledger knows or of which its kubelet told: a person
+    /// took its marks off before it could be judged (seed 9100012).
+    pub(super) fn left_as_told(&self, memory: &Remembered) -> Option<Left> {
+        let node = memory.node.as_ref().filter(|node| !self.cluster.nodes.contains_key(*node))?;
+        let is_seen = self.cluster.source.trust(self.now).is_given() && stands(Safeguard::Drained);
+        let sign = memory.signs.removal.clone().or_else(|| self.sign_unseen(node)).filter(|_| is_seen)?;
+        Some(Left { at: self.now, sign })
+    }
+
     /// By which sign a Node of this name went, as its kubelet told of it, or as it went in our sight when no machine was known to
     /// stand as it.
     fn sign_unseen(&self, node: &NodeName) -> Option<Arc<str>> {

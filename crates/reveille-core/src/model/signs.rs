@@ -34,6 +34,9 @@ pub const KEEP: &str = "reveille.dev/keep";
 /// Of a longer value only this much is kept: it is recorded, and a ledger bounds its lines.
 const VALUE_BYTES_MAX: usize = 128;
 
+/// The taint by which a person says that a machine is off, and takes back by hand.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+
 /// Taints that say that the node is being taken away.
 pub const LEAVING_TAINTS: &[&str] = &[
     // Cluster Autoscaler marks the node before it drains and deletes it (cluster-autoscaler/utils/taints/taints.go).
@@ -49,7 +52,7 @@ pub const LEAVING_TAINTS: &[&str] = &[
     "aws-node-termination-handler/spot-itn",
     // A person says that the machine is off, so that its pods are deleted by force and its volumes detached at once: it must not
     // start until that person takes the taint off (Kubernetes, "Non-graceful node shutdown").
-    "node.kubernetes.io/out-of-service",
+    OUT_OF_SERVICE,
     // A remediator of medik8s works on the machine: self node remediation puts it on before it reboots it (controllers).
     "medik8s.io/remediation",
     // The same of its fence agents, under the key of now and the one before (fence-agents-remediation, api/v1alpha1,

@@ -23,6 +23,7 @@ use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
 use crate::model::repair_step::RepairStep;
 use crate::model::roster::{GroupRef, Mode, Pool};
+use crate::model::signs;
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{LinkedBy, NodeSeen};
@@ -339,6 +340,9 @@ fn machine(
     // The client that marked a left-over Node took its machine away, and may never come back for the Node.
     if repair_step != RepairStep::Cleanup {
         leaving(context, seen, blockers);
+    } else if seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name)).any(is_out_of_service) {
+        // That client is a person, who does come back.
+        blockers.push(Blocker::OtherActor(Arc::from(signs::OUT_OF_SERVICE)));
     }
     if matches!(repair_step.class(), Class::Reboot | Class::Replace)
         && let Some((cloud, _)) = context.seen_of(&case.incident.key.subject)
@@ -430,6 +434,10 @@ pub(crate) fn shared_identity(
 pub(crate) fn leaving(context: &PlanContext<'_>, seen: &Seen, blockers: &mut Vec<Blocker>) {
     let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
     blockers.extend(nodes.filter_map(|node| node.node.intent.leaving.clone()).map(Blocker::OtherActor));
+}
+
+fn is_out_of_service(node: &NodeSeen) -> bool {
+    node.node.intent.leaving.as_deref() == Some(signs::OUT_OF_SERVICE)
 }
 
 /// It was taken out on purpose, or is in the hands of its provider: who did that may use it for something else, with other

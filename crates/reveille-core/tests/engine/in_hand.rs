@@ -231,3 +231,26 @@ fn machine_that_a_person_declared_out_of_service_is_left_alone() {
     }
     assert!(found.iter().all(|(.., calls)| calls.is_empty()), "{found:#?}");
 }
+
+/// The same, and its cloud denies the machine meanwhile (a cell is down; nova, "handling down cells"). The Node is that person's.
+#[test]
+fn node_that_a_person_declared_out_of_service_is_not_cleaned_up() {
+    let mut found = Vec::new();
+    for taint in ["", "node.kubernetes.io/out-of-service"] {
+        let mut field = fleet();
+        field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+        set(&mut field, ONE, Ready::Unknown);
+        field.run(min(1));
+        if !taint.is_empty() {
+            let its = field.nodes.get_mut(ONE).unwrap();
+            its.taints = Box::new([taint.into()]);
+            its.intent = signs::read(&Default::default(), &[taint], false, true);
+        }
+        field.run(min(2));
+        field.delete_machine(ONE);
+        field.deaf = true;
+        field.run(min(4 * 60));
+        found.push((taint, made(&field).len()));
+    }
+    assert!(found[0].1 > 0 && found[1].1 == 0, "{found:#?}");
+}

@@ -507,3 +507,23 @@ fn silent_machine_whose_name_was_taken_in_a_short_gap_is_held() {
     field.run(min(6 * 60));
     assert!(!touched(&field, ONE), "{:?}", made(&field));
 }
+
+/// We slept for most of an hour, and a person drained a Node and took the marks off its machine meanwhile. The kubelet's event
+/// of the cordon is read before the cloud is listed, and the machine is out of sight then. It gets its marks back once events
+/// have expired.
+#[test]
+fn drain_told_of_a_machine_that_lost_its_marks_is_kept() {
+    let mut field = fleet();
+    let at = field.now + min(2);
+    field.nodes.remove(ONE);
+    field.now = field.now + min(56);
+    field.sync_nodes();
+    say(&mut field, "NodeNotSchedulable", None, at);
+    let marks = std::mem::take(&mut field.instances.get_mut(ONE).unwrap().marks);
+    field.run(min(70));
+    let mut field = off(field, Span::from_s(30), roster());
+    field.run(min(2));
+    field.instances.get_mut(ONE).unwrap().marks = marks;
+    field.run(min(6 * 60));
+    assert!(!touched(&field, ONE), "{:?}", made(&field));
+}

@@ -19,6 +19,9 @@ use super::{Drive, Run};
 /// (kube-apiserver `--etcd-compaction-interval`).
 const CHANGES_KEPT: Span = Span::from_min(5);
 
+/// A ledger that refused is asked again within this.
+const ASKED_AGAIN: Span = Span::from_min(1);
+
 /// Something that happens to the controller's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mishap {
@@ -164,6 +167,10 @@ impl Drive {
             Mishap::CrashAt(point, span) => self.crash_at = Some((point, span)),
             Mishap::DiskFull(span) => {
                 self.store.set_full(span > Span::ZERO);
+                let is_over = span == Span::ZERO;
+                let since = self.refused.filter(|(_, ended)| is_over || ended.is_none());
+                let since = since.map_or(self.now, |(since, _)| since);
+                self.refused = Some((since, is_over.then_some(self.now)));
                 if span > Span::ZERO {
                     self.mishap_in(span, Mishap::DiskFull(Span::ZERO));
                 }
@@ -205,6 +212,15 @@ impl Drive {
             self.mishap_in(span, over);
         }
         self.set_pauses(pauses);
+    }
+
+    /// Since when the ledger refuses what this process saw: it is asked again a while after its disk has room, if the process
+    /// runs.
+    fn refused_since(&mut self, asleep_since: Option<Time>) -> Option<Time> {
+        let (since, ended) = self.refused.take()?;
+        let runs_until = asleep_since.unwrap_or(self.now);
+        let was_asked_again = |ended: Time| runs_until.since(ended) > ASKED_AGAIN;
+        (!ended.is_some_and(was_asked_again)).then_some(since)
     }
 
     /// A sleep of that length is longer than the store keeps changes.
@@ -260,7 +276,9 @@ impl Drive {
         let Some((point, span)) = self.crash_at.take() else { return };
         self.tell(format!("the process dies ({point:?})"));
         self.store.crash();
-        self.world.forget_what_one_process_saw(self.asleep_since.take());
+        let asleep_since = self.asleep_since.take();
+        let refused_since = self.refused_since(asleep_since);
+        self.world.forget_what_one_process_saw(asleep_since, refused_since);
         self.seen_effects.crash();
         self.wake = None;
         self.backlog.clear();

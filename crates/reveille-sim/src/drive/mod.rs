@@ -83,6 +83,8 @@ pub struct Drive {
     fence: Fence,
     acting: bool,
     pauses: BTreeSet<Pause>,
+    /// Since when the ledger's disk is full, and when it had room again.
+    refused: Option<(Time, Option<Time>)>,
     ownership_check: Option<OwnershipCheck>,
     seen_effects: SeenEffects,
     violations: Vec<Violation>,
@@ -190,6 +192,7 @@ impl Drive {
             fence,
             acting,
             pauses: BTreeSet::new(),
+            refused: None,
             ownership_check: None,
             seen_effects: SeenEffects::default(),
             violations: Vec::new(),

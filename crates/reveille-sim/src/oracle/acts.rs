@@ -47,7 +47,7 @@ const LEASES_LISTED: Span = Span::from_s(30);
 /// Clocks, disks and calls on their way.
 const SLACK: Span = Span::from_s(10);
 /// A denial is believed for so long; the decision and the call's way come after it.
-const ASKED: Span = Span::from_s(12);
+pub(super) const ASKED: Span = Span::from_s(12);
 /// So many percent of the nodes missing after a restore are visible to every reader of the list.
 const RESTORED_PCT: usize = 45;
 /// Who served for so long with a fault of the network is away for another reason.

@@ -18,6 +18,7 @@ use reveille_core::model::incident::{FaultKind, IncidentKey};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::time::{Span, Time};
 
+use super::acts::ASKED;
 use super::trail::instance_of;
 use super::{Oracle, Scene};
 
@@ -136,7 +137,10 @@ impl Oracle {
         if !call.is_destructive() {
             return;
         }
-        if self.hands.taken_out.contains_key(id) && scene.world.is_detached(id) {
+        // Denied by its cloud, it counts as gone, and its Node is left over.
+        let is_denied =
+            matches!(call, Call::DeleteNode(_)) && scene.world.single_servers_were_denied_within(ASKED);
+        if self.hands.taken_out.contains_key(id) && scene.world.is_detached(id) && !is_denied {
             self.foul("taken out of its group", call.to_string());
         }
         let drained_at = scene.world.drained_unseen_at(id);

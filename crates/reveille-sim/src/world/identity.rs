@@ -175,9 +175,15 @@ impl World {
     /// process reads if it comes within the hour. While it slept it saw nothing, whatever its watch carried (seed 3900407).
     /// Of a machine that had no marks, and whose Node names no instance, the ledger knows nothing; nor, surely, of one of
     /// which only an event told: no list may have shown it (seeds 7000198, 7000212).
-    pub(crate) fn forget_what_one_process_saw(&mut self, asleep_since: Option<Time>) {
+    /// What it saw after its ledger began to refuse is in no ledger (seed 9100007).
+    pub(crate) fn forget_what_one_process_saw(
+        &mut self,
+        asleep_since: Option<Time>,
+        refused_since: Option<Time>,
+    ) {
         let shown = std::mem::take(&mut self.identity.shown);
-        let unseen = |at: Time| asleep_since.is_some_and(|since| at >= since);
+        let blind_since = asleep_since.into_iter().chain(refused_since).min();
+        let unseen = |at: Time| blind_since.is_some_and(|since| at >= since);
         let unnamed = |id: &InstanceId| {
             self.names_no_instance() && !self.project.servers.get(id).is_some_and(Self::has_marks)
         };

@@ -178,11 +178,10 @@ impl State {
                 let first = !self.cluster.synced_once();
                 let mut change = self.cluster.sync(now, &list);
                 let is_after_gap = self.is_long_unseen();
-                let silent = self.silent_and_lost();
                 self.note_list_seen(first);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 let judged = self.judge_nodes();
-                self.note_list_judged(silent);
+                self.note_list_judged();
                 change.removed.extend(judged.removed);
                 change.lost_together.extend(judged.lost_together);
                 change.applied.retain(|name| self.cluster.nodes.contains_key(name));

@@ -17,8 +17,7 @@ use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::InstanceState;
 use crate::model::time::Time;
-use crate::observe::cloud::Left;
-use crate::observe::cloud::Seen;
+use crate::observe::cloud::{Left, Seen};
 use crate::observe::remembered::Remembered;
 use crate::record::Record;
 
@@ -38,10 +37,11 @@ impl State {
     pub(super) fn disown(&mut self, machines: Vec<(MachineKey, Remembered)>) {
         let (at, keys): (_, Vec<_>) = (self.now, machines.iter().map(|(key, _)| key.clone()).collect());
         for (key, memory) in machines {
-            let left = memory.left.clone().or_else(|| self.left_as_told(&memory).map(Box::new));
-            if let Some(Left { at, sign: why }) = left.as_deref().filter(|_| memory.left.is_none()).cloned() {
+            let told = if memory.left.is_none() { self.left_as_told(&memory) } else { None };
+            if let Some(Left { at, sign: why }) = told.clone() {
                 self.outbox.record(Record::Left { at, machine: key.clone(), why });
             }
+            let left = memory.left.or_else(|| told.map(Box::new));
             // Without its marks no pool is proved, and nothing is watched: a person takes them off to try the machine.
             self.depart(key, Remembered { pool: None, born: None, disowned: true, left, ..memory });
         }

@@ -84,13 +84,7 @@ impl State {
         // What stood on the one that it joined as, and that is gone, no other one takes back.
         let is_there = seen.joined.as_ref().is_none_or(|name| self.cluster.nodes.contains_key(name));
         let is_kept = !is_there && stands(Safeguard::OwnHome);
-        let on_nodes = on_nodes.map(|on| {
-            if is_kept {
-                on.with_holds_of(&Signs { named: BTreeSet::new(), group: None, ..seen.signs.clone() })
-            } else {
-                on
-            }
-        });
+        let on_nodes = on_nodes.map(|on| if is_kept { on.with_holds_of(&seen.signs) } else { on });
         let signs = Signs { silent, ..on_nodes.unwrap_or(signs) };
         if seen.signs != signs {
             let before = std::mem::replace(&mut seen.signs, signs.clone());

@@ -166,25 +166,20 @@ impl State {
         }
     }
 
-    /// Nodes that the newest list lacks, and that did not answer before.
-    pub(super) fn silent_and_lost(&self) -> Vec<NodeName> {
-        let silent: BTreeSet<NodeName> = self.silent_before().collect();
-        let lost = self.cluster.nodes.iter().filter(|(_, node)| node.lost);
-        let is_silent =
-            |(name, node): &(&NodeName, &NodeSeen)| node.node.ready != Ready::True || silent.contains(*name);
-        lost.filter(is_silent).map(|(name, _)| name.clone()).collect()
-    }
-
     /// The list is judged. What goes while lists are doubted is not seen: a person drained a machine while an API server listed
     /// no Node for eight minutes (seed 9004031).
-    pub(super) fn note_list_judged(&mut self, silent: Vec<NodeName>) {
+    pub(super) fn note_list_judged(&mut self) {
         if self.cluster.source.doubted().is_none() {
             self.nodes_seen.complete = Some(self.now);
             return;
         }
+        // What a doubted list lacks stays, and is lost.
+        let silent: BTreeSet<NodeName> = self.silent_before().collect();
         let ended = Gap::Short(self.now);
-        for name in silent {
-            self.nodes_seen.names.entry(name).or_insert(ended);
+        for (name, node) in self.cluster.nodes.iter().filter(|(_, node)| node.lost) {
+            if node.node.ready != Ready::True || silent.contains(name) {
+                self.nodes_seen.names.entry(name.clone()).or_insert(ended);
+            }
         }
     }
 

@@ -47,15 +47,13 @@ impl Signs {
         keeps(|it| it.paused) && keeps(|it| it.removal.is_some()) && keeps(|it| it.silent) && self != before
     }
 
-    /// These, and what held the machine before.
+    /// These, and what held the machine before. Its group and its names are facts of their own, and as they are now.
     pub fn with_holds_of(mut self, before: &Self) -> Self {
         self.removal = self.removal.or_else(|| before.removal.clone());
         self.paused |= before.paused;
         self.locked |= before.locked;
         self.apart |= before.apart;
         self.silent |= before.silent;
-        self.group = self.group.or_else(|| before.group.clone());
-        self.named.extend(before.named.iter().cloned());
         self
     }
 

@@ -338,12 +338,9 @@ fn machine(
         blockers.push(Blocker::LostTogether { machines: lost_beside(context, seen) });
     }
     // The client that marked a left-over Node took its machine away, and may never come back for the Node.
-    if repair_step != RepairStep::Cleanup {
-        leaving(context, seen, blockers);
-    } else if seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name)).any(is_out_of_service) {
-        // That client is a person, who does come back.
-        blockers.push(Blocker::OtherActor(Arc::from(signs::OUT_OF_SERVICE)));
-    }
+    // Who says that a machine is out of service is a person, and does.
+    let holds = |sign: &str| repair_step != RepairStep::Cleanup || sign == signs::OUT_OF_SERVICE;
+    leaving(context, seen, holds, blockers);
     if matches!(repair_step.class(), Class::Reboot | Class::Replace)
         && let Some((cloud, _)) = context.seen_of(&case.incident.key.subject)
     {
@@ -431,13 +428,15 @@ pub(crate) fn shared_identity(
 }
 
 /// Its Node carries the sign of a program that takes it away.
-pub(crate) fn leaving(context: &PlanContext<'_>, seen: &Seen, blockers: &mut Vec<Blocker>) {
+pub(crate) fn leaving(
+    context: &PlanContext<'_>,
+    seen: &Seen,
+    holds: impl Fn(&str) -> bool,
+    blockers: &mut Vec<Blocker>,
+) {
     let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
-    blockers.extend(nodes.filter_map(|node| node.node.intent.leaving.clone()).map(Blocker::OtherActor));
-}
-
-fn is_out_of_service(node: &NodeSeen) -> bool {
-    node.node.intent.leaving.as_deref() == Some(signs::OUT_OF_SERVICE)
+    let signs = nodes.filter_map(|node| node.node.intent.leaving.clone());
+    blockers.extend(signs.filter(|sign| holds(sign)).map(Blocker::OtherActor));
 }
 
 /// It was taken out on purpose, or is in the hands of its provider: who did that may use it for something else, with other

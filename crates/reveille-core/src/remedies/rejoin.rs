@@ -73,7 +73,7 @@ fn blocks(context: &PlanContext<'_>, case: &Case, call: Option<&Call>, blockers:
     if seen.nodes.iter().any(|name| context.cluster.answers(name)) {
         blockers.push(Blocker::Ready);
     }
-    interlock::leaving(context, seen, blockers);
+    interlock::leaving(context, seen, |_| true, blockers);
     if seen.instance.locked {
         blockers.push(Blocker::Locked);
     }

@@ -8,15 +8,10 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
+use super::fleets::ten as fleet;
 use super::steps::{made, min, off, on, set, upgraded, without_rejoin};
 
 const ONE: &str = "i004";
-
-fn fleet() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    field
-}
 
 fn group(phase: GroupPhase, word: &str) -> Hosting {
     let group = OwnerGroup { name: "asg".into(), phase, word: word.into(), protected: false };

@@ -3,7 +3,7 @@
 use reveille_core::model::node::Provider;
 use reveille_core::model::roster::Roster;
 
-use super::fixture::Field;
+use super::fixture::{Field, roster};
 use super::next_process::Ledger;
 use super::steps::min;
 
@@ -52,4 +52,11 @@ pub fn comes(field: &mut Field, links: &str, id: &str, name: &str) {
     its.provider = Provider::Unread(format!("k3s://node-{id}").as_str().into());
     let uuid = if links == "address" { format!("hardware-{id}") } else { id.into() };
     (its.system_uuid, its.addresses) = (Some(uuid.as_str().into()), addresses);
+}
+
+/// Ten machines that have served for twenty minutes, under the roster of the tests.
+pub fn ten() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(20));
+    field
 }

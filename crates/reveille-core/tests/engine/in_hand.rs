@@ -12,19 +12,24 @@ use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
 use super::fleets;
+use super::fleets::ten as fleet;
 use super::steps::{made, min, off, on, set};
 
 const ONE: &str = "i004";
 
-fn fleet() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    field
-}
-
 fn pause(field: &mut Field, name: &str) {
     let pause = Pause { scope: PauseScope::Machine(name.into()), by: "erin".into(), reason: "mine".into() };
     field.feed(Event::Command(Command::Pauses([pause].into())));
+}
+
+/// A new machine does not join, and is paused by its server's name.
+fn with_a_new_one_paused() -> Field {
+    let mut field = fleet();
+    field.add_machine("new", false);
+    field.run(min(2));
+    pause(&mut field, "node-new");
+    field.run(min(2));
+    field
 }
 
 /// A machine does not join. A person pauses it by the name of its server (`reveille pause NAME`: "nothing to it"), and renames
@@ -34,11 +39,7 @@ fn pause(field: &mut Field, name: &str) {
 fn paused_machine_whose_server_is_renamed_stays_paused() {
     let mut found = Vec::new();
     for renamed in [false, true] {
-        let mut field = fleet();
-        field.add_machine("new", false);
-        field.run(min(2));
-        pause(&mut field, "node-new");
-        field.run(min(2));
+        let mut field = with_a_new_one_paused();
         if renamed {
             field.instances.get_mut("new").unwrap().name = "debug-new".into();
         }
@@ -53,11 +54,7 @@ fn paused_machine_whose_server_is_renamed_stays_paused() {
 fn paused_machine_that_is_renamed_stays_paused_over_restarts() {
     let mut found = Vec::new();
     for renamed in ["before the restart", "meanwhile"] {
-        let mut field = fleet();
-        field.add_machine("new", false);
-        field.run(min(2));
-        pause(&mut field, "node-new");
-        field.run(min(2));
+        let mut field = with_a_new_one_paused();
         field.instances.get_mut("new").unwrap().name = "debug-new".into();
         if renamed == "before the restart" {
             field.run(min(2));
@@ -74,11 +71,7 @@ fn paused_machine_that_is_renamed_stays_paused_over_restarts() {
 /// The folder of the pauses cannot be read for an hour, in which everything is paused, and the controller is restarted.
 #[test]
 fn renamed_machine_stays_paused_where_pauses_were_unreadable() {
-    let mut field = fleet();
-    field.add_machine("new", false);
-    field.run(min(2));
-    pause(&mut field, "node-new");
-    field.run(min(2));
+    let mut field = with_a_new_one_paused();
     field.instances.get_mut("new").unwrap().name = "debug-new".into();
     field.run(min(5));
     let everything = |field: &mut Field| {

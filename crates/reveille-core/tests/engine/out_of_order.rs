@@ -7,13 +7,8 @@ use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::time::Span;
 
 use super::fixture::{CLOUD, Field, node, roster};
+use super::fleets::ten as fleet;
 use super::steps::{made, min, off, say, see_nodes_alone};
-
-fn fleet() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    field
-}
 
 /// k3s over a VPN under a qualified name, as `machine_under_node_of_a_vpn_is_left_alone_once_drained`; the Node registers a
 /// minute before the next listing of the cloud shows the machine.

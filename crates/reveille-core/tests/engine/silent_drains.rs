@@ -4,17 +4,30 @@
 use reveille_core::event::{ClusterFact, Command, Event, Pause, PauseScope};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Node, Ready};
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
 
 use super::fixture::{Field, roster};
+use super::fleets::ten as fleet;
 use super::steps::{api_down, made, min, off, on, say, see_nodes_alone, set};
 
 const ONE: &str = "i004";
 
-fn fleet() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
+/// A fleet in which the kubelet of one machine has been dead for three minutes, and nothing is done yet.
+fn with_a_silent_one() -> Field {
+    let mut field = fleet();
+    set(&mut field, ONE, Ready::Unknown);
+    field.run(min(3));
+    assert!(made(&field).is_empty());
     field
+}
+
+/// The controller manager says that the Node was removed at that time, as after any deletion. What is done to its machine in the
+/// four hours after it.
+fn done_to_removed(mut field: Field, node: &Node, at: Time) -> Vec<String> {
+    say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
+    field.deaf = true;
+    field.run(min(4 * 60));
+    on(&field, ONE)
 }
 
 /// The kubelet of a machine is dead. A person cordons its Node, deletes it and has the machine in hand, while Reveille is
@@ -27,10 +40,7 @@ fn fleet() -> Field {
 fn silent_machine_drained_in_a_short_gap_is_left_alone() {
     let mut found = Vec::new();
     for gap in ["restart", "api"] {
-        let mut field = fleet();
-        set(&mut field, ONE, Ready::Unknown);
-        field.run(min(3));
-        assert!(made(&field).is_empty());
+        let mut field = with_a_silent_one();
         let node = field.nodes[ONE].clone();
         if gap == "api" {
             api_down(&mut field, min(1));
@@ -42,10 +52,7 @@ fn silent_machine_drained_in_a_short_gap_is_left_alone() {
             field = off(field, Span::from_s(30), roster());
         }
         let at = field.now;
-        say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
-        field.deaf = true;
-        field.run(min(4 * 60));
-        found.push((gap, on(&field, ONE)));
+        found.push((gap, done_to_removed(field, &node, at)));
     }
     assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
 }
@@ -67,10 +74,7 @@ fn machine_off_or_in_error_drained_in_a_restart_is_left_alone() {
         let node = field.nodes.remove(ONE).unwrap();
         field = off(field, Span::from_s(30), roster());
         let at = field.now;
-        say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
-        field.deaf = true;
-        field.run(min(4 * 60));
-        found.push((state, before, on(&field, ONE)));
+        found.push((state, before, done_to_removed(field, &node, at)));
     }
     assert!(found.iter().all(|(_, a, b)| a.is_empty() && b.is_empty()), "{found:#?}");
 }
@@ -118,9 +122,7 @@ fn word_about_an_earlier_node_frees_no_silent_machine() {
 fn silent_node_that_its_cloud_deleted_in_a_gap_is_missed() {
     let mut found = Vec::new();
     for heard in ["before the list", "after it"] {
-        let mut field = fleet();
-        set(&mut field, ONE, Ready::Unknown);
-        field.run(min(3));
+        let mut field = with_a_silent_one();
         api_down(&mut field, min(1));
         let node = field.nodes.remove(ONE).unwrap();
         let at = field.now;
@@ -149,9 +151,7 @@ fn silent_node_that_its_cloud_deleted_in_a_gap_is_missed() {
 fn silent_machine_drained_in_a_gap_is_held_by_the_next_process() {
     let mut found = Vec::new();
     for gap in ["restart", "api", "sleep"] {
-        let mut field = fleet();
-        set(&mut field, ONE, Ready::Unknown);
-        field.run(min(3));
+        let mut field = with_a_silent_one();
         let node = field.nodes[ONE].clone();
         if gap == "api" {
             api_down(&mut field, min(1));
@@ -169,10 +169,7 @@ fn silent_machine_drained_in_a_gap_is_held_by_the_next_process() {
         say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
         field.run(Span::from_s(10));
         field = off(field, Span::from_s(40), roster());
-        say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
-        field.deaf = true;
-        field.run(min(4 * 60));
-        found.push((gap, on(&field, ONE)));
+        found.push((gap, done_to_removed(field, &node, at)));
     }
     assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
 }
@@ -188,10 +185,8 @@ fn machine_that_died_as_the_gap_began_is_left_alone() {
     let node = field.nodes.remove(ONE).unwrap();
     let at = field.now;
     api_down(&mut field, min(1));
-    say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
-    field.deaf = true;
-    field.run(min(4 * 60));
-    assert!(on(&field, ONE).is_empty(), "{:#?}", on(&field, ONE));
+    let calls = done_to_removed(field, &node, at);
+    assert!(calls.is_empty(), "{calls:#?}");
 }
 
 fn pause(field: &mut Field, on: bool) {
@@ -244,9 +239,7 @@ fn silent_machine_is_held_whose_cloud_was_away_before_a_restart() {
 #[test]
 fn silent_machine_drained_in_a_gap_is_held_however_that_is_told() {
     for how in ["an empty list first", "audit"] {
-        let mut field = fleet();
-        set(&mut field, ONE, Ready::Unknown);
-        field.run(min(3));
+        let mut field = with_a_silent_one();
         api_down(&mut field, min(1));
         let node = field.nodes.remove(ONE).unwrap();
         let at = field.now;
@@ -260,10 +253,8 @@ fn silent_machine_drained_in_a_gap_is_held_however_that_is_told() {
             field.now = field.now + Span::from_s(10);
             field.sync_nodes();
         }
-        say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
-        field.deaf = true;
-        field.run(min(4 * 60));
-        assert!(on(&field, ONE).is_empty(), "{how}: {:#?}", on(&field, ONE));
+        let calls = done_to_removed(field, &node, at);
+        assert!(calls.is_empty(), "{how}: {calls:#?}");
     }
 }
 
@@ -271,9 +262,7 @@ fn silent_machine_drained_in_a_gap_is_held_however_that_is_told() {
 /// with no sign.
 #[test]
 fn node_made_again_in_a_gap_is_missed_when_it_goes_in_sight() {
-    let mut field = fleet();
-    set(&mut field, ONE, Ready::Unknown);
-    field.run(min(3));
+    let mut field = with_a_silent_one();
     api_down(&mut field, min(1));
     let its = field.nodes.get_mut(ONE).unwrap();
     (its.uid, its.ready) = ("uid-b".into(), Ready::True);
@@ -292,9 +281,7 @@ fn node_made_again_in_a_gap_is_missed_when_it_goes_in_sight() {
 /// drains the Node on the right one meanwhile.
 #[test]
 fn silent_machine_drained_while_lists_are_doubted_is_left_alone() {
-    let mut field = fleet();
-    set(&mut field, ONE, Ready::Unknown);
-    field.run(min(3));
+    let mut field = with_a_silent_one();
     for _ in 0..48 {
         field.now = field.now + Span::from_s(10);
         field.list_cloud();
@@ -304,8 +291,6 @@ fn silent_machine_drained_while_lists_are_doubted_is_left_alone() {
     let at = field.now;
     field.now = field.now + Span::from_s(10);
     field.sync_nodes();
-    say(&mut field, node.name.as_str(), "RemovingNode", Some(node.uid.as_str()), at);
-    field.deaf = true;
-    field.run(min(4 * 60));
-    assert!(on(&field, ONE).is_empty(), "{:#?}", on(&field, ONE));
+    let calls = done_to_removed(field, &node, at);
+    assert!(calls.is_empty(), "{calls:#?}");
 }

@@ -7,16 +7,11 @@ use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, node, roster, stamp};
+use super::fleets::ten as fleet;
 use super::next_process::Ledger;
 use super::steps::{api_down, fleet_with_uuids, made, min, off, roster_with, say, touched};
 
 const ONE: &str = "i004";
-
-fn fleet() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    field
-}
 
 /// A Node as of k3s on bare metal, of this name.
 fn k3s(field: &mut Field, id: &str, name: &str, address: Option<&str>) {

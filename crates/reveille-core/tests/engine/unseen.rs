@@ -14,16 +14,10 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster};
+use super::fleets::ten as fleet;
 use super::steps::{made, min, say, set, without_rejoin};
 
 const ONE: &str = "i004";
-
-/// Ten machines that are well.
-fn fleet() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    field
-}
 
 fn refused() -> ClusterFact {
     let (kind, text) = (ReadErrorKind::Unavailable, "connection refused".into());

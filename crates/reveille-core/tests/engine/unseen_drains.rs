@@ -10,15 +10,10 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster, stamp};
+use super::fleets::ten as fleet;
 use super::steps::{api_down, cut_off, made, min, off, roster_with, see_nodes_alone, set, touched};
 
 const ONE: &str = "i004";
-
-fn fleet() -> Field {
-    let mut field = Field::new(roster()).populate(10);
-    field.run(min(20));
-    field
-}
 
 fn made_then(field: &mut Field, id: &str, at: Time) {
     field.add_machine(id, false);

@@ -47,7 +47,7 @@ const LEASES_LISTED: Span = Span::from_s(30);
 /// Clocks, disks and calls on their way.
 const SLACK: Span = Span::from_s(10);
 /// A denial is believed for so long; the decision and the call's way come after it.
-pub(super) const ASKED: Span = Span::from_s(12);
+const ASKED: Span = Span::from_s(12);
 /// So many percent of the nodes missing after a restore are visible to every reader of the list.
 const RESTORED_PCT: usize = 45;
 /// Who served for so long with a fault of the network is away for another reason.
@@ -213,8 +213,7 @@ impl Oracle {
         }
         // When the cloud denies a machine, no client can see that it is locked. Its node is no instance, and two nodes are two
         // left-overs.
-        let denied =
-            matches!(call, Call::DeleteNode(_)) && scene.world.single_servers_were_denied_within(ASKED);
+        let denied = is_of_denied(call, scene);
         let shown = ground_truth.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
         // The cloud refuses calls on a locked machine, also from a client that has not seen the lock yet.
         if ground_truth.locked && !denied && self.now > shown {
@@ -549,6 +548,11 @@ impl Oracle {
             self.foul("kept for a look", call.to_string());
         }
     }
+}
+
+/// Its cloud denies the machine whose Node this deletes: no client can tell that it is there all the same.
+pub(super) fn is_of_denied(call: &Call, scene: &Scene<'_>) -> bool {
+    matches!(call, Call::DeleteNode(_)) && scene.world.single_servers_were_denied_within(ASKED)
 }
 
 /// The machine that a call is about, as the world knows it.

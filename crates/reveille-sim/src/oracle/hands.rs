@@ -18,7 +18,7 @@ use reveille_core::model::incident::{FaultKind, IncidentKey};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::time::{Span, Time};
 
-use super::acts::ASKED;
+use super::acts::is_of_denied;
 use super::trail::instance_of;
 use super::{Oracle, Scene};
 
@@ -137,10 +137,8 @@ impl Oracle {
         if !call.is_destructive() {
             return;
         }
-        // Denied by its cloud, it counts as gone, and its Node is left over.
-        let is_denied =
-            matches!(call, Call::DeleteNode(_)) && scene.world.single_servers_were_denied_within(ASKED);
-        if self.hands.taken_out.contains_key(id) && scene.world.is_detached(id) && !is_denied {
+        let is_known = self.hands.taken_out.contains_key(id) && !is_of_denied(call, scene);
+        if is_known && scene.world.is_detached(id) {
             self.foul("taken out of its group", call.to_string());
         }
         let drained_at = scene.world.drained_unseen_at(id);

@@ -322,8 +322,7 @@ impl Oracle {
 
 impl Opened {
     fn is_of(&self, id: &InstanceId, kind: FaultKind) -> bool {
-        let own = |subject: &Subject| matches!(subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id);
-        own(&self.key.subject) && self.key.kind == kind
+        instance_of(&self.key) == Some(id) && self.key.kind == kind
     }
 }
 
@@ -336,8 +335,7 @@ pub(super) const fn instance_of(key: &IncidentKey) -> Option<&InstanceId> {
 }
 
 fn domain(opened: &Opened, scene: &Scene<'_>) -> Option<Domain> {
-    let Subject::Machine(MachineKey::Instance(_, id)) = &opened.key.subject else { return None };
-    let zone = scene.world.ground_truth(id)?.zone;
+    let zone = scene.world.ground_truth(instance_of(&opened.key)?)?.zone;
     Some(Domain { pool: opened.pool.clone()?, zone, kind: opened.key.kind })
 }
 

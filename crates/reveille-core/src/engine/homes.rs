@@ -26,6 +26,7 @@ use crate::model::signs;
 use crate::model::time::{Span, Time};
 use crate::observe::cluster::{Link, LinkedBy, NodeSeen};
 use crate::observe::join;
+use crate::record::Joined;
 use crate::safeguard::{Safeguard, stands};
 
 use super::State;
@@ -346,6 +347,39 @@ impl State {
                 *since = self.now;
             }
         }
+    }
+
+    /// The Node shows the machine again that joined as it, and the one that took it over has a Node of its own: no host name was
+    /// given away, a kubelet had shown another machine's identity. That machine was told of as one whose Node a cloud controller
+    /// deleted when this Node went (seed 9300074).
+    pub(super) fn give_back(&mut self, name: &NodeName) {
+        let Some(heir) = self.homes.heirs.get(name).cloned() else { return };
+        let Some(node) = self.cluster.nodes.get(name) else { return };
+        let shown = join::find(&self.clouds, &self.cluster, &node.node).map(|link| link.machine());
+        if shown.is_none_or(|shown| shown == heir || !self.is_there_as(&shown, &node.node)) {
+            return;
+        }
+        let Some(own) = self.own_node(&heir, name) else { return };
+        self.homes.heirs.remove(name);
+        self.note_home(&own, &heir);
+        let uid = self.cluster.nodes.get(&own).map(|own| own.node.uid.clone());
+        let MachineKey::Instance(cloud, id) = &heir else { return };
+        let view = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id));
+        let Some(seen) = view.filter(|seen| seen.joined.as_ref() == Some(name)) else { return };
+        (seen.joined, seen.joined_uid) = (Some(own.clone()), uid);
+        let pool = seen.pool().cloned();
+        self.dirty.insert(heir.clone());
+        self.newly_joined.push(Joined { machine: heir, node: own, pool });
+    }
+
+    /// Another Node that leads to the machine by what it shows.
+    fn own_node(&self, machine: &MachineKey, but: &NodeName) -> Option<NodeName> {
+        let (_, seen) = self.context().seen(machine)?;
+        let shows_it = |node: &NodeName| {
+            let link = self.cluster.nodes.get(node).and_then(|seen| seen.link.as_ref());
+            link.is_some_and(|link| link.by != LinkedBy::Home)
+        };
+        seen.nodes.iter().find(|node| *node != but && shows_it(node)).cloned()
     }
 
     /// The machine that had joined as this Node is there no more, or runs no more: the Node may be another's now.

@@ -99,6 +99,7 @@ impl State {
     /// Searches again for the Node's instance, and moves the Node there.
     pub(super) fn relink(&mut self, name: &NodeName) {
         self.links_sought += 1;
+        self.give_back(name);
         let link = self.link_of(name);
         let Some(old) = self.cluster.nodes.get(name).map(|seen| seen.link.clone()) else { return };
         if old == link {

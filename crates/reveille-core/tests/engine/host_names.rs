@@ -589,3 +589,26 @@ fn drained_namesake_of_a_held_machine_is_left_alone() {
     let bad: Vec<_> = found.iter().filter(|it| it.2 != (it.4 == 0) || it.5 > 0).collect();
     assert!(bad.is_empty(), "(links, name, drains, before, calls on it, on the held one, why): {bad:#?}");
 }
+
+/// A kubelet shows the UUID of another machine for twelve minutes, in which that one is silent. Then it shows its own again, and its
+/// machine is ended with its Node. What is told of that Node is nothing about the other machine (seed 9300074).
+#[test]
+fn machine_whose_uuid_another_showed_keeps_its_own_node() {
+    for links in ["provider", "uuid"] {
+        let mut field = fleet(links, 12, roster());
+        field.run(min(20));
+        field.deaf = true;
+        set(&mut field, "i005", Ready::Unknown);
+        field.run(min(2));
+        field.nodes.get_mut("i004").unwrap().system_uuid = Some("i005".into());
+        field.run(min(12));
+        field.nodes.get_mut("i004").unwrap().system_uuid = Some("i004".into());
+        field.run(min(2));
+        field.delete_machine("i004");
+        field.run(min(1));
+        field.nodes.remove("i004");
+        field.run(min(2));
+        let opened = [FaultKind::NotReady, FaultKind::Vanished].map(|kind| field.case("i005", kind).is_some());
+        assert_eq!(opened, [true, false], "{links}: {:?}", field.machine_state("i005"));
+    }
+}

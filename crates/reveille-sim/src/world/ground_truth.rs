@@ -84,7 +84,8 @@ impl World {
             locked: instance.locked,
             task: instance.task.is_some(),
             changed_at: server.changed_at,
-            leaving: own().any(|node| node.intent.leaving.is_some()) || self.is_shown_removed(id),
+            leaving: own().filter_map(|node| self.as_shown(node)).any(|node| node.intent.leaving.is_some())
+                || self.is_shown_removed(id),
             nodes: own().filter(|node| self.is_shown(&node.name)).count(),
             first_boot_failed: vm.is_some_and(|vm| vm.first_boot == FirstBoot::Failed),
             takes_groups: self
@@ -104,6 +105,13 @@ impl World {
             fault: instance.fault.as_ref().map(|fault| normalise_fault(&fault.message)),
             hosting: instance.hosting.clone(),
         })
+    }
+
+    /// This Node as lists and the watch show it: while the cluster shows an old state, a taint that a person adds is in neither
+    /// (seed 9400302).
+    fn as_shown<'a>(&'a self, node: &'a Arc<Node>) -> Option<&'a Arc<Node>> {
+        let Some(old) = &self.network_faults.old_nodes else { return Some(node) };
+        old.iter().find(|known| known.name == node.name)
     }
 
     /// A client may know of this Node: one that registers while the cluster shows an old state is in no list and no watch

@@ -77,9 +77,6 @@ pub enum Record {
         /// The machine is set apart from its pool: the pool's mark is off, or its group lets it stand by.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         apart: bool,
-        /// Its Node was not Ready when it was last seen.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        silent: bool,
         /// The group of its cloud that keeps it, or kept it until a person took it out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         group: Option<Arc<str>>,

@@ -49,8 +49,8 @@ crate::safeguards! {
     JoinedMemory = "joined-memory",
     /// a drain that was not seen is known by what was told of a Node of the machine's name
     DrainsUnseen = "drains-unseen",
-    /// a silent machine whose Node went in a gap is held, however short the gap was
-    SilentDrains = "silent-drains",
+    /// a machine whose Node went in a gap is held, however short the gap was
+    ShortGaps = "short-gaps",
     /// a machine is held that may have been drained when no process was looking
     LivesAccounted = "lives-accounted",
     /// what protects a machine is remembered while it is out of sight

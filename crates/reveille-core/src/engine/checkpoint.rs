@@ -76,7 +76,7 @@ impl State {
 
     /// What the ledger says of the signs on a machine and its Node, and whether that Node is there.
     pub(super) fn signed(&self, machine: MachineKey, signs: Signs) -> Record {
-        let Signs { removal, paused, locked, apart, silent, group, named } = signs;
+        let Signs { removal, paused, locked, apart, group, named } = signs;
         let is = |sign| removal.as_deref() == Some(sign);
         let (cordoned, paused) = (is(signs::DRAINED), paused && !is(signs::PAUSE));
         let sign = removal.filter(|_| !cordoned);
@@ -91,7 +91,6 @@ impl State {
             paused,
             locked,
             apart,
-            silent,
             group,
             named,
             gone,

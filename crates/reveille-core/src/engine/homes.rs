@@ -268,6 +268,18 @@ impl State {
         self.homes.of.get(node).into_iter().flatten().filter(joined)
     }
 
+    /// The same, and those that are out of sight.
+    pub(super) fn last_joined_as(&mut self, node: &NodeName) -> Vec<MachineKey> {
+        let all: Vec<MachineKey> = self.homes.of.get(node).into_iter().flatten().cloned().collect();
+        let is_so = |machine: &MachineKey| match self.context().seen(machine) {
+            Some((_, seen)) => seen.joined.as_ref() == Some(node),
+            None => {
+                self.out_of_sight.get_mut(machine).is_some_and(|memory| memory.node.as_ref() == Some(node))
+            }
+        };
+        all.into_iter().filter(is_so).collect()
+    }
+
     /// It has the Node after another machine that joined as it.
     pub(super) fn is_heir(&self, node: &NodeName, machine: &MachineKey) -> bool {
         self.homes.heirs.get(node) == Some(machine)
@@ -349,17 +361,22 @@ impl State {
         }
     }
 
-    /// The Node shows the machine again that joined as it, and the one that took it over has a Node of its own: no host name was
-    /// given away, a kubelet had shown another machine's identity. That machine was told of as one whose Node a cloud controller
-    /// deleted when this Node went (seed 9300074).
+    /// The Node shows the machine again that joined as it before another one took it over: no host name was given away, a kubelet
+    /// had shown another machine's identity. That machine has its own Node again, where it has one: it was told of as one whose
+    /// Node a cloud controller deleted when this one went (seed 9300074). Where it has none, it is as before: a person who had
+    /// drained it has it in hand (seed 9301868).
     pub(super) fn give_back(&mut self, name: &NodeName) {
         let Some(heir) = self.homes.heirs.get(name).cloned() else { return };
         let Some(node) = self.cluster.nodes.get(name) else { return };
         let shown = join::find(&self.clouds, &self.cluster, &node.node).map(|link| link.machine());
-        if shown.is_none_or(|shown| shown == heir || !self.is_there_as(&shown, &node.node)) {
+        let shows_heir = self.context().views().runs_on(&node.node).as_ref() == Some(&heir);
+        if shows_heir || shown.is_none_or(|shown| shown == heir || !self.is_there_as(&shown, &node.node)) {
             return;
         }
-        let Some(own) = self.own_node(&heir, name) else { return };
+        let Some(own) = self.own_node(&heir, name) else {
+            self.dirty.insert(heir.clone());
+            return self.note_own_lost(heir);
+        };
         self.homes.heirs.remove(name);
         self.note_home(&own, &heir);
         let uid = self.cluster.nodes.get(&own).map(|own| own.node.uid.clone());

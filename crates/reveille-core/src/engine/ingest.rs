@@ -386,7 +386,10 @@ fn nodes_of_instances(
 
 /// What this Node shows of the instance that it stands for.
 pub(super) fn shown_by(cluster: &ClusterView, silent_after: Span, seen: &NodeSeen) -> NodeOf {
-    match seen.node.ready == Ready::True || cluster.renews(&seen.node.name, silent_after) {
+    // What a list lacks that is not doubted lives by its lease alone. It stayed because the list of a cloud was doubted, and that
+    // doubt waited for it (seed 9003198).
+    let is_listed = !seen.lost || cluster.source.doubted().is_some();
+    match is_listed && seen.node.ready == Ready::True || cluster.renews(&seen.node.name, silent_after) {
         true => NodeOf::Lives,
         false if seen.lost => NodeOf::None,
         false => NodeOf::Silent,

@@ -43,6 +43,9 @@ const DENIED_AGAIN: Span = Span::from_min(2);
 /// lives.
 const DENIED_SELDOM: Span = Span::from_min(90);
 
+/// So many denials of an instance whose Node is silent are the last word: three hours of asking.
+const DENIED_ENOUGH: u8 = 8;
+
 /// That a machine is contested is an incident of its own after so long.
 const CONTEST_SETTLES: Span = Span::from_s(60);
 
@@ -283,9 +286,13 @@ impl State {
         if let Some(unlisted) = seen.unlisted {
             if unlisted.is_gone() {
                 presence.gone = seen.nodes.is_empty();
-                // A node stands for what was denied: one of the two is wrong, and a listing of changes need not say which.
-                if let (false, Some(last), MachineKey::Instance(cloud, id)) =
-                    (presence.gone, unlisted.last_denial, key)
+                // A Node stands for what was denied: one of the two is wrong, and a listing of changes need not say which. Where
+                // it is silent as well, it may be left for ever, as with k3s, and nothing more is to be learned.
+                let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
+                let asks = !presence.gone && (unlisted.denials < DENIED_ENOUGH || answers());
+                let long_gone = self.long_gone_at(key).filter(|at| !presence.gone && *at > self.now);
+                wake = long_gone.or(wake);
+                if let (true, Some(last), MachineKey::Instance(cloud, id)) = (asks, unlisted.last_denial, key)
                 {
                     let times = unlisted.denials.saturating_sub(Unlisted::DENIALS);
                     let again = last + DENIED_AGAIN.doubled(times.into(), DENIED_SELDOM);
@@ -294,7 +301,6 @@ impl State {
                         presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
                     }
                     let again = again.max(self.now + Unlisted::APART);
-                    let long_gone = self.long_gone_at(key).filter(|at| *at > self.now);
                     wake = Some(long_gone.map_or(again, |at| at.min(again)));
                 }
             } else if let (Some(last), MachineKey::Instance(cloud, id)) = (unlisted.last_denial, key) {

@@ -54,7 +54,6 @@ impl State {
     pub(super) fn forget_for_good(&mut self, key: &MachineKey) {
         self.requests.forget(key);
         self.signs_told.forget(key);
-        self.silence_told.forget(key);
         self.holds_told.forget(key);
         self.findings_told.forget(key);
         self.out_of_sight.set_fate(key, None);

@@ -148,8 +148,6 @@ pub struct State {
     requests: Requests,
     /// How often the ledger was told of the signs on each machine.
     signs_told: ToldSeldom,
-    /// The same for Nodes that are Ready again.
-    silence_told: ToldSeldom,
     /// The same for pauses, locks and marks that begin or end.
     holds_told: ToldSeldom,
     /// The same for what is found on machines.
@@ -235,7 +233,6 @@ impl State {
             own_users: BTreeMap::new(),
             requests: Requests::default(),
             signs_told: ToldSeldom::default(),
-            silence_told: ToldSeldom::default(),
             holds_told: ToldSeldom::default(),
             findings_told: ToldSeldom::default(),
             rollouts: Rollouts::default(),

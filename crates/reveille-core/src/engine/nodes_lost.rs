@@ -54,9 +54,10 @@ impl State {
     /// How many machines are without their Node already: the next list is held against them as well. Those that are known to
     /// have gone together are no sign of more.
     pub(super) fn count_missing_nodes(&mut self) {
+        self.review_went_alone();
         let together = &self.cluster.lost_together;
-        let is_single =
-            |key: &&IncidentKey| self.whose_node_went(key).is_some_and(|machine| !together.contains(machine));
+        let went_alone = |machine: &MachineKey| !together.contains(machine) || self.went_alone(machine);
+        let is_single = |key: &&IncidentKey| self.whose_node_went(key).is_some_and(went_alone);
         self.cluster.missing_before = self.incidents.open().keys().filter(is_single).count();
     }
 

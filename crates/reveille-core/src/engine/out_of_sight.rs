@@ -207,7 +207,7 @@ const fn was_never_shown(memory: &Remembered) -> bool {
 /// Who is worth less gives way before others. A machine that an operator took the marks off is there, and may be marked again
 /// any day. One that its cell denies comes back with its cell, and what protected it then has to be known.
 fn worth(memory: &Remembered, is_crowded: bool) -> u8 {
-    let is_signed = Signs { group: None, silent: false, ..memory.signs.clone() } != Signs::default();
+    let is_signed = Signs { group: None, ..memory.signs.clone() } != Signs::default();
     let is_protected = memory.left.is_some() || memory.lost_together || is_signed;
     match memory {
         _ if was_never_shown(memory) && is_crowded => 0,

@@ -21,7 +21,7 @@ use crate::model::node::{Node, NodeEvent, Provider, Ready};
 use crate::model::signs::{self, Removal};
 use crate::model::time::{ServiceTime, Time};
 use crate::observe::cloud::{Left, SERVED_WITHIN, Seen};
-use crate::observe::cluster::NodeSeen;
+use crate::observe::cluster::{LinkedBy, NodeSeen};
 use crate::observe::machine_signs::Signs;
 use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
@@ -67,7 +67,8 @@ impl State {
     /// the machine has the time of a boot then.
     pub(super) fn note_signs(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
-        let (its, silent) = (self.nodes_with_signs(key), self.is_silent(key));
+        let its = self.nodes_with_signs(key);
+        self.note_own_speaks(key);
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             return;
         };
@@ -81,31 +82,30 @@ impl State {
         let signs = Signs { locked, apart, group, named, ..seen.signs.clone() };
         let on_nodes = its.iter().map(|node| signs.clone().on(node));
         let on_nodes = on_nodes.reduce(|signs, others| signs.with_holds_of(&others));
-        // What stood on the one that it joined as, and that is gone, no other one takes back.
-        let is_there = seen.joined.as_ref().is_none_or(|name| self.cluster.nodes.contains_key(name));
+        // What stood on the one that it joined as, and that is gone or shows another machine, no other one takes back.
+        let shows_it = |node: &NodeSeen| {
+            let is_by_home = node.link.as_ref().is_some_and(|link| link.by == LinkedBy::Home);
+            !is_by_home && !shows_another(node, id)
+        };
+        let is_its = |name: &NodeName| self.cluster.nodes.get(name).is_some_and(shows_it);
+        let is_there = seen.joined.as_ref().is_none_or(is_its);
         let is_kept = !is_there && stands(Safeguard::OwnHome);
         let on_nodes = on_nodes.map(|on| if is_kept { on.with_holds_of(&seen.signs) } else { on });
-        let signs = Signs { silent, ..on_nodes.unwrap_or(signs) };
+        let signs = on_nodes.unwrap_or(signs);
         if seen.signs != signs {
             let before = std::mem::replace(&mut seen.signs, signs.clone());
             self.tell_signs(key, &before, signs);
         }
     }
 
-    /// The Node that it joined as is not Ready, or was not when it was last seen. One that begins is not Ready for a moment.
-    fn is_silent(&mut self, key: &MachineKey) -> bool {
-        let (Some((_, seen)), MachineKey::Instance(_, id)) = (self.context().seen(key), key) else {
-            return false;
-        };
-        let joined = seen.joined.as_ref().filter(|name| !self.cluster.is_anothers(name, id));
-        let there = joined.and_then(|name| self.cluster.nodes.get(name)).filter(|node| !node.lost);
-        let Some(node) = there else { return seen.signs.silent };
-        let is_silent = node.node.ready != Ready::True;
-        let (is_old, name) = (seen.was_ready || seen.signs.silent, node.node.name.clone());
-        if !is_silent {
-            self.note_own_again(&name);
+    /// The Node that it joined as shows it, and is Ready: no other machine took that name in a gap.
+    fn note_own_speaks(&mut self, key: &MachineKey) {
+        let Some(name) = self.context().seen(key).and_then(|(_, seen)| seen.joined.clone()) else { return };
+        let MachineKey::Instance(_, id) = key else { return };
+        let speaks = |node: &NodeSeen| shows(node, id) && node.node.ready == Ready::True && !node.lost;
+        if self.cluster.nodes.get(&name).is_some_and(speaks) {
+            self.note_own_again(key);
         }
-        is_silent && is_old
     }
 
     /// The Nodes on which people write what they want of this machine: the one that it joined as, and all that it ever joined
@@ -118,7 +118,9 @@ impl State {
             let link = self.cluster.nodes.get(name).and_then(|node| node.link.as_ref());
             link.is_some_and(|link| link.machine() == *key)
         };
-        let own = |name: &&NodeName| leads_here(name) || !self.cluster.is_anothers(name, id);
+        let leads_away =
+            |name: &NodeName| self.cluster.nodes.get(name).is_some_and(|node| shows_another(node, id));
+        let own = |name: &&NodeName| leads_here(name) || !leads_away(name);
         let earlier = |name: &&NodeName| {
             seen.joined.as_ref() != Some(*name) && self.homes.is_home(name, |home| home == key)
         };
@@ -204,9 +206,6 @@ impl State {
     /// What a person is done with is told first: a process that dies between the two leaves that to the next one.
     fn tell_signs(&mut self, key: &MachineKey, before: &Signs, signs: Signs) {
         let MachineKey::Instance(_, id) = key else { return };
-        if signs.silent != before.silent && (Signs { silent: before.silent, ..signs.clone() }) == *before {
-            return self.tell_silence(key, signs);
-        }
         let ends = before.ends_with(&signs);
         // Others may cordon and uncordon the Node again and again: what an operator holds and lets go of is told all the same.
         let is_held = ends || before.paused != signs.paused;
@@ -226,32 +225,12 @@ impl State {
         if self.signs_told.take(key) || ends {
             self.let_go_of(id);
         }
-        self.silence_told.take(key);
         self.outbox.record(self.signed(key.clone(), signs));
-    }
-
-    /// Its Node is not Ready any more, or is again, and all else is as before. A Node that flaps is told of seldom, and the
-    /// ledger takes it for silent meanwhile.
-    fn tell_silence(&mut self, key: &MachineKey, signs: Signs) {
-        if self.signs_told.is_put_off(key) {
-            return;
-        }
-        if signs.silent && self.silence_told.is_put_off(key) {
-            self.silence_told.take(key);
-        } else if signs.silent || self.silence_told.may_tell(key, self.now) {
-            self.outbox.record(self.signed(key.clone(), signs));
-        } else {
-            self.silence_told.put_off(key, false);
-        }
     }
 
     /// Tells what stands now on machines whose signs changed too often.
     pub(super) fn tell_put_off(&mut self) {
-        let silence = self.silence_told.due(self.now);
-        for key in &silence {
-            self.silence_told.take(key);
-        }
-        for key in self.signs_told.due(self.now).into_iter().chain(silence) {
+        for key in self.signs_told.due(self.now) {
             let seen = self.context().seen(&key).map(|(_, seen)| seen.signs.clone());
             let signs = seen.or_else(|| Some(self.out_of_sight.get_mut(&key)?.signs.clone()));
             match signs {
@@ -461,6 +440,17 @@ enum BelongsTo {
     /// only what holds the machine is taken from it.
     Unsaid,
     Another,
+}
+
+/// What it shows leads to this machine.
+pub(super) fn shows(node: &NodeSeen, id: &InstanceId) -> bool {
+    let link = node.link.as_ref().filter(|link| link.by != LinkedBy::Home);
+    node.node.system_uuid.as_ref() == Some(id) || link.is_some_and(|link| link.instance == *id)
+}
+
+/// It leads to another machine. One that names another instance and is written by the kubelet of this one does not.
+fn shows_another(node: &NodeSeen, id: &InstanceId) -> bool {
+    node.node.system_uuid.as_ref() != Some(id) && node.link.as_ref().is_some_and(|link| link.instance != *id)
 }
 
 fn belongs_to(node: &Node, id: &InstanceId) -> BelongsTo {

@@ -78,11 +78,6 @@ impl ToldSeldom {
         due
     }
 
-    /// The ledger is to be told of it later.
-    pub(super) fn is_put_off(&self, machine: &MachineKey) -> bool {
-        self.put_off.contains_key(machine)
-    }
-
     pub(super) fn forget(&mut self, machine: &MachineKey) {
         self.until.remove(machine);
         self.put_off.remove(machine);

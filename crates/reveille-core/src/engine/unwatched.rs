@@ -3,7 +3,8 @@
 //! ```text
 //!  a list, or a watch that proves for a while that it is current ─▶ seen complete
 //!  no process, a sleep, no API server, another cluster ───────────▶ a gap, in the ledger too ─▶ a Node turns out to be gone
-//!     ─▶ the gap was longer than events live: unwatched ─▶ note_went_unwatched: told, and held
+//!     ─▶ unwatched: a person may have drained it ─▶ note_went_unwatched: told, and held
+//!          └─ the gap was shorter than events live, and a cloud controller tells that it deleted the Node: missed as any other
 //!  a machine comes into sight that was made before anything that is known of Nodes ─▶ doubt_lives ─▶ note_life_unknown
 //! ```
 //!
@@ -13,9 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnose::absence::vanished;
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
-use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use crate::model::incident::{MachineKey, Subject};
 use crate::model::instance::InstanceState;
-use crate::model::node::Ready;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::NodeSeen;
@@ -23,7 +23,7 @@ use crate::observe::remembered::Remembered;
 use crate::record::Record;
 use crate::safeguard::{Safeguard, stands};
 
-use super::State;
+use super::{State, removals};
 
 /// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
 const EVENTS_LIVE: Span = Span::from_min(60);
@@ -34,7 +34,7 @@ const EVENTS_COME: Span = Span::from_s(30);
 enum Gap {
     /// One longer than events live.
     Long,
-    /// A shorter one, which ended then. Its kubelet did not answer before: it writes no event of a cordon either.
+    /// A shorter one, which ended then: events may tell that a cloud controller deleted the Node.
     Short(Time),
 }
 
@@ -53,8 +53,8 @@ pub(super) struct NodesSeen {
     /// Nodes that went in a gap, and nothing tells whether they were drained. Before the first list of a process, those that the
     /// ledger knows: any of them may have gone.
     names: BTreeMap<NodeName, Gap>,
-    /// Names of Nodes that did not answer before a short gap, and that may be other machines' since then.
-    taken: BTreeSet<NodeName>,
+    /// Machines whose Nodes' names others may have taken in a gap: their own Nodes have not been seen Ready since then.
+    taken: BTreeSet<MachineKey>,
     /// What happened to Nodes since then is known, by what was watched or by events that had not expired. `None`: no process was
     /// there before.
     told_from: Option<Time>,
@@ -66,6 +66,8 @@ pub(super) struct NodesSeen {
     /// It knew a machine of a pool that it did not name, or that the roster does not have any more: a pool of another name may be
     /// that one.
     has_other_pools: bool,
+    /// Machines that are held because no watch saw their Node go, each by itself.
+    went_alone: BTreeSet<MachineKey>,
     /// Machines whose Node went in the sight of a process, and of which no incident says so.
     seen_to_go: BTreeSet<MachineKey>,
 }
@@ -149,11 +151,11 @@ impl State {
         if let Some(at) = self.nodes_seen.complete.filter(|_| !is_first) {
             self.end_tries_after(self.now.since(at));
         }
-        if !is_long {
-            self.note_gone_silent(is_first);
-        }
+        self.note_unseen_changes(is_first, if is_long { Gap::Long } else { Gap::Short(self.now) });
         let nodes = &self.cluster.nodes;
-        self.nodes_seen.names.retain(|name, _| nodes.get(name).is_none_or(|node| node.lost));
+        let is_there = |name: &&NodeName| nodes.get(*name).is_some_and(|node| !node.lost);
+        let there: Vec<NodeName> = self.nodes_seen.names.keys().filter(is_there).cloned().collect();
+        there.iter().for_each(|name| self.note_is_there(name));
         if is_long && !is_first {
             self.nodes_seen.long_gap_ended = Some(self.now);
             // Those that are new to the ledger were in the sight of this process before.
@@ -161,9 +163,34 @@ impl State {
         }
         if is_long {
             self.nodes_seen.told_from = Some(self.now - EVENTS_LIVE);
-            let lost = nodes.iter().filter(|(_, node)| node.lost).map(|(name, _)| name.clone());
-            self.nodes_seen.names.extend(lost.map(|name| (name, Gap::Long)));
         }
+    }
+
+    /// What a list lacks, no watch saw go, however short the time since the last one: an API server had shown an old state all
+    /// the while (seed 9301245). And who is called as the rest of it may be another machine by now.
+    fn note_unseen_changes(&mut self, is_first: bool, gap: Gap) {
+        let nodes = &self.cluster.nodes;
+        if is_first {
+            self.nodes_seen.names.values_mut().for_each(|known| *known = gap);
+            return;
+        }
+        let lost = nodes.iter().filter(|(_, node)| node.lost).map(|(name, _)| (name.clone(), gap));
+        self.nodes_seen.names.extend(lost);
+        // The same object is the same Node. Where its own was seen to go, so was that its name was free.
+        let is_another = |seen: &Seen| {
+            let node = seen.joined.as_ref().and_then(|name| nodes.get(name)).filter(|node| !node.lost);
+            let was_seen =
+                |name| seen.joined_uid.is_some() && self.cluster.gone_uid(name) == seen.joined_uid.as_ref();
+            node.is_some_and(|node| {
+                seen.joined_uid.as_ref() != Some(&node.node.uid) && !was_seen(&node.node.name)
+            })
+        };
+        let others = self.clouds.iter().flat_map(|(cloud, view)| {
+            let others = view.instances.iter().filter(|(_, seen)| is_another(seen));
+            others.map(|(id, _)| MachineKey::Instance(cloud.clone(), id.clone()))
+        });
+        let seen_to_go = &self.nodes_seen.seen_to_go;
+        self.nodes_seen.taken.extend(others.filter(|key| !seen_to_go.contains(key)));
     }
 
     /// The list is judged. What goes while lists are doubted is not seen: a person drained a machine while an API server listed
@@ -174,12 +201,9 @@ impl State {
             return;
         }
         // What a doubted list lacks stays, and is lost.
-        let silent: BTreeSet<NodeName> = self.silent_before().collect();
         let ended = Gap::Short(self.now);
-        for (name, node) in self.cluster.nodes.iter().filter(|(_, node)| node.lost) {
-            if node.node.ready != Ready::True || silent.contains(name) {
-                self.nodes_seen.names.entry(name.clone()).or_insert(ended);
-            }
+        for (name, _) in self.cluster.nodes.iter().filter(|(_, node)| node.lost) {
+            self.nodes_seen.names.entry(name.clone()).or_insert(ended);
         }
     }
 
@@ -278,70 +302,31 @@ impl State {
         }
     }
 
-    /// A list ended a gap that events outlive. A person drains what is broken, and the kubelet that would tell of a cordon is
-    /// dead: the machine was rebooted and deleted in their hands. Those that are there may be other machines' by now.
-    fn note_gone_silent(&mut self, is_first: bool) {
-        let ended = Gap::Short(self.now);
-        let silent: BTreeSet<NodeName> = if is_first {
-            let awaited = std::mem::take(&mut self.nodes_seen.names);
-            self.silent_before().filter(|name| awaited.contains_key(name)).collect()
-        } else if self.nodes_seen.gap_ended == Some(self.now) {
-            self.silent_before().collect()
-        } else {
-            return;
-        };
-        let nodes = &self.cluster.nodes;
-        let (there, gone): (BTreeSet<_>, BTreeSet<_>) =
-            silent.into_iter().partition(|name| nodes.get(name).is_some_and(|node| !node.lost));
-        let unready = nodes.iter().filter(|(_, node)| node.lost && node.node.ready != Ready::True);
-        let unready = unready.filter(|_| !is_first).map(|(name, _)| name.clone());
-        self.nodes_seen.names.extend(unready.chain(gone).map(|name| (name, ended)));
-        self.nodes_seen.taken.extend(there);
-    }
-
-    /// Nodes whose kubelets did not answer, or may not have, when they were last seen, as far as the ledger says.
-    fn silent_before(&self) -> impl Iterator<Item = NodeName> {
-        let unmarked = self.out_of_sight.departed().filter(|(_, memory)| memory.disowned);
-        let unmarked = unmarked.map(|(key, memory)| (key.clone(), memory.clone()));
-        let is_silent = |(key, memory): &(MachineKey, Remembered)| {
-            (memory.signs.silent || self.is_ill(key)) && !self.was_seen_to_go(key) && memory.left.is_none()
-        };
-        let all = self.in_memory().chain(unmarked).filter(is_silent);
-        all.filter_map(|(_, memory)| memory.node)
-    }
-
-    /// Its kubelet does not answer, or may not: a machine that is off, or in ERROR, has an incident of that alone.
-    fn is_ill(&self, key: &MachineKey) -> bool {
-        const ILL: [FaultKind; 3] = [FaultKind::NotReady, FaultKind::Stopped, FaultKind::Errored];
-        let subject = || Subject::Machine(key.clone());
-        let has = |kind| self.incidents.open().contains_key(&IncidentKey { subject: subject(), kind });
-        ILL.into_iter().any(has)
-    }
-
     /// Nodes are told to be gone, and no list came since the gap: an audit may be quicker than the watch.
     pub(super) fn note_told_gone(&mut self, removed: &[NodeSeen]) {
         let stale_after = self.roster.timing.cluster_stale_after;
         let is_unseen = self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > stale_after);
         let gap = if self.is_long_unseen() { Gap::Long } else { Gap::Short(self.now) };
-        let is_ill = |(cloud, id)| self.is_ill(&MachineKey::Instance(cloud, id));
-        let counts = |gone: &&NodeSeen| {
-            let is_silent = || gone.node.ready != Ready::True || self.stood_for(gone).is_some_and(is_ill);
-            gap == Gap::Long || is_unseen && is_silent()
-        };
-        let names: Vec<NodeName> = removed.iter().filter(counts).map(|gone| gone.node.name.clone()).collect();
-        self.nodes_seen.names.extend(names.into_iter().map(|name| (name, gap)));
+        let names = removed.iter().filter(|_| is_unseen).map(|gone| (gone.node.name.clone(), gap));
+        self.nodes_seen.names.extend(names);
     }
 
     /// A Node is told to be there.
     pub(super) fn note_is_there(&mut self, name: &NodeName) {
-        if let Some(Gap::Short(_)) = self.nodes_seen.names.remove(name) {
-            self.nodes_seen.taken.insert(name.clone());
+        if self.nodes_seen.names.remove(name).is_some() {
+            let joined = self.last_joined_as(name);
+            self.nodes_seen.taken.extend(joined);
         }
     }
 
-    /// The machine that joined as it speaks there: no other one took its name in a gap.
-    pub(super) fn note_own_again(&mut self, name: &NodeName) {
-        self.nodes_seen.taken.remove(name);
+    /// Its own Node is Ready: no other machine took that name in a gap.
+    pub(super) fn note_own_again(&mut self, key: &MachineKey) {
+        self.nodes_seen.taken.remove(key);
+    }
+
+    /// The Node that it stood as shows another machine again.
+    pub(super) fn note_own_lost(&mut self, key: MachineKey) {
+        self.nodes_seen.taken.insert(key);
     }
 
     /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The next process knows it from the ledger:
@@ -351,8 +336,13 @@ impl State {
         let Some((_, seen)) = self.context().seen(key) else { return };
         let Some(node) = &seen.joined else { return };
         let signs = seen.signs.clone();
-        let has_changed = if self.cluster.nodes.contains_key(node) {
+        let is_there = self.cluster.nodes.get(node);
+        let is_own = |node: &NodeSeen| node.link.as_ref().is_none_or(|link| link.machine() == *key);
+        let has_changed = if is_there.is_some_and(is_own) {
             self.nodes_seen.seen_to_go.remove(key)
+        } else if is_there.is_some() {
+            // Another machine has its name by now.
+            false
         } else {
             let is_told = self.cluster.lost_together.contains(key);
             let is_seen =
@@ -378,6 +368,17 @@ impl State {
                 self.outbox.record(self.signed(key, signs));
             }
         }
+    }
+
+    /// Those that are held no more are forgotten.
+    pub(super) fn review_went_alone(&mut self) {
+        let held = &self.cluster.lost_together;
+        self.nodes_seen.went_alone.retain(|key| held.contains(key));
+    }
+
+    /// It is held as one whose Node went with others, and it went by itself.
+    pub(super) fn went_alone(&self, key: &MachineKey) -> bool {
+        self.nodes_seen.went_alone.contains(key)
     }
 
     pub(super) fn was_seen_to_go(&self, key: &MachineKey) -> bool {
@@ -407,14 +408,16 @@ impl State {
         let is_unwatched =
             is_unwatched || self.was_taken_over_unwatched(key, node) && !self.was_seen_to_go(key);
         if is_unwatched && self.cluster.lost_together.insert(key.clone()) {
+            self.nodes_seen.went_alone.insert(key.clone());
             self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
         }
     }
 
-    /// Its silent Node went in a gap that events outlive: a person may have drained it, unless a cloud controller says that it
-    /// was no person. Such a word may come a while after the list, and the ledger keeps it then: the cluster forgets events.
+    /// Its Node went in a gap that events outlive: a person may have drained it, unless a cloud controller says that it was no
+    /// person. A kubelet tells of a cordon, but one that died in the gap, or before it, does not. A cloud controller's word may come
+    /// a while after the list, and the ledger keeps it then: the cluster forgets events.
     fn went_in_short_gap(&mut self, key: &MachineKey, node: &NodeName, ended: Time) -> bool {
-        if self.was_seen_to_go(key) || !stands(Safeguard::SilentDrains) {
+        if self.was_seen_to_go(key) || !stands(Safeguard::ShortGaps) {
             return false;
         }
         let is_by_cloud = vanished::was_deleted_by_cloud(&self.cluster, node);
@@ -435,13 +438,13 @@ impl State {
         }
     }
 
-    /// Its Node's name is another machine's now, and there was a gap longer than events live, or its kubelet did not answer
-    /// before a shorter one, in which it may have been drained: a person kept it, and a successor registered under its name. When
-    /// that one died, both were deleted.
+    /// Its Node's name is another machine's now, and there was a gap in which it may have been drained: a person kept it, and a
+    /// successor registered under its name. When that one died, both were deleted.
     pub(super) fn was_taken_over_unwatched(&self, key: &MachineKey, node: &NodeName) -> bool {
         let MachineKey::Instance(_, id) = key else { return false };
-        let was_silent = || self.nodes_seen.taken.contains(node) && stands(Safeguard::SilentDrains);
-        (self.nodes_seen.long_gap_ended.is_some() || was_silent()) && self.is_of_another(node, id)
+        let is_its = || self.cluster.nodes.get(node).is_some_and(|node| removals::shows(node, id));
+        let is_taken = self.nodes_seen.taken.contains(key) && stands(Safeguard::ShortGaps) && !is_its();
+        is_taken || self.nodes_seen.long_gap_ended.is_some() && self.is_of_another(node, id)
     }
 
     /// The same of a machine that is not known to have joined, and whose life before our sight nothing tells.
@@ -514,7 +517,7 @@ impl State {
             || self.out_of_sight.departed().any(|(_, memory)| self.is_unmarked_owed(memory))
     }
 
-    /// Of a short gap the ledger knows enough: that its Node did not answer.
+    /// Of a short gap the next process knows enough: it awaits each Node of which no process saw that it went.
     fn went_unwatched(&self, memory: &Remembered) -> bool {
         let is_long = |node| self.nodes_seen.names.get(node) == Some(&Gap::Long);
         let went = memory.node.as_ref().is_some_and(is_long);

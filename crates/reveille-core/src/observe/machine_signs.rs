@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::model::node::{Node, Ready};
+use crate::model::node::Node;
 use crate::model::signs;
 
 /// What people and programs have put on a machine: on its Node, and in its cloud.
@@ -19,8 +19,6 @@ pub struct Signs {
     pub locked: bool,
     /// It was set apart from its pool: the pool's mark is off, or its Auto Scaling group lets it stand by.
     pub apart: bool,
-    /// Its Node was not Ready when it was last seen: a dead kubelet tells of no cordon.
-    pub silent: bool,
     /// The group of its cloud that keeps it, or kept it until a person took it out.
     pub group: Option<Arc<str>>,
     /// Names by which people paused it: it may be called otherwise by now.
@@ -31,7 +29,7 @@ impl Signs {
     /// What stands on this Node; a lock stands in the cloud, and is as before.
     pub fn on(self, node: &Node) -> Self {
         let removal = signs::removal(&node.intent, node.cordoned).map(|removal| removal.sign());
-        Self { removal, paused: node.intent.paused, silent: node.ready != Ready::True, ..self }
+        Self { removal, paused: node.intent.paused, ..self }
     }
 
     /// Others had the machine to themselves, by a pause or a lock, apart from its pool, or by the sign of a program that drains
@@ -44,7 +42,7 @@ impl Signs {
     /// Nothing that holds the machine is taken back, and something more does.
     pub fn holds_more_than(&self, before: &Self) -> bool {
         let keeps = |is: fn(&Self) -> bool| is(self) || !is(before);
-        keeps(|it| it.paused) && keeps(|it| it.removal.is_some()) && keeps(|it| it.silent) && self != before
+        keeps(|it| it.paused) && keeps(|it| it.removal.is_some()) && self != before
     }
 
     /// These, and what held the machine before. Its group and its names are facts of their own, and as they are now.
@@ -53,7 +51,6 @@ impl Signs {
         self.paused |= before.paused;
         self.locked |= before.locked;
         self.apart |= before.apart;
-        self.silent |= before.silent;
         self
     }
 

@@ -32,7 +32,8 @@ impl Remembered {
     /// What is kept of a machine that goes out of sight.
     pub fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
-        let (pool, signs) = (seen.pool().cloned(), seen.signs.clone());
+        // Also of one whose pool's mark a person took off: what they write on its Node counts.
+        let (pool, signs) = (seen.of_pool.clone(), seen.signs.clone());
         let born = seen.joins_since();
         Self { node, pool, left, born, signs, ..Self::default() }
     }

@@ -174,11 +174,13 @@ fn paused(context: &PlanContext<'_>, case: &Case, pools: &[&PoolName], blockers:
     }
 }
 
-/// No list has shown its Node yet, and the ledger says that a person paused it there. Its cloud is listed first at a start, or
-/// the API server is away: a person who cuts a machine off changes the groups of its port, and they were put back.
+/// No list has shown its Node yet, or its name is another machine's by now, and the ledger says that a person paused it there.
+/// Its cloud is listed first at a start, or the API server is away: a person who cuts a machine off changes the groups of its
+/// port, and they were put back.
 fn paused_before<'a>(context: &PlanContext<'_>, seen: &'a Seen) -> Option<&'a NodeName> {
     let name = seen.joined.as_ref().filter(|_| seen.signs.paused)?;
-    (!context.cluster.nodes.contains_key(name)).then_some(name)
+    let is_its = |node: &NodeSeen| node.link.as_ref().is_none_or(|link| link.instance == seen.instance.id);
+    (!context.cluster.nodes.get(name).is_some_and(is_its)).then_some(name)
 }
 
 /// What other pools use as well is changed for a machine only where their own rules would let it be changed.

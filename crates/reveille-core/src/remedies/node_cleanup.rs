@@ -47,13 +47,16 @@ fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers
     // a control plane, and deleted it: the control plane's Node was a left-over while it rebooted.
     // And a kubelet that showed the address of a drained machine as its own went off was that one's left-over (seed 8582160).
     let nodes = seen.nodes.iter().filter_map(|name| context.cluster.nodes.get(name));
-    let by_hint = |node: &&NodeSeen| node.link.as_ref().is_some_and(|link| link.by > LinkedBy::SystemUuid);
-    let others = nodes.filter(by_hint).filter_map(|node| {
+    // One that showed its UUID was so as well (seed 9302616).
+    let is_named = |node: &&NodeSeen| node.link.as_ref().is_some_and(|link| link.by == LinkedBy::ProviderId);
+    let others = nodes.filter(|node| !is_named(node)).filter_map(|node| {
         let name = &node.node.name;
-        if node.first_seen + SERVED_WITHIN < seen.first_seen {
+        let is_by_hint = node.link.as_ref().is_some_and(|link| link.by > LinkedBy::SystemUuid);
+        if is_by_hint && node.first_seen + SERVED_WITHIN < seen.first_seen {
             return Some(format!("Node {name} is older"));
         }
-        (seen.joined.as_ref() != Some(name)).then(|| format!("it did not join as Node {name}"))
+        let joined_so = seen.joined.as_ref().map_or(!is_by_hint, |joined| joined == name);
+        (!joined_so).then(|| format!("it did not join as Node {name}"))
     });
     blockers.extend(others.map(|text| Blocker::SharedIdentity(text.into())));
 }

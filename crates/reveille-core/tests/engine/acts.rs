@@ -190,7 +190,6 @@ fn machine_whose_node_is_back_and_not_ready_gives_no_credit() {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));
         let mut node = field.nodes.remove(ONE).unwrap();
-        field.sync_nodes();
         until_calls(&mut field, 1).expect("it is rebooted");
         (node.ready, node.boot_id) = (ready, Some(boot_id(ONE, 1)));
         field.nodes.insert(ONE.into(), node);
@@ -307,7 +306,6 @@ fn reboot_under_way_keeps_patience_when_its_fault_changes() {
     let mut field = silent_on_ec2(false);
     let rebooted = until_calls(&mut field, 1).expect("it is rebooted");
     field.nodes.remove(ONE);
-    field.sync_nodes();
     let again = until_calls(&mut field, 2).expect("in the end it is tried again");
     let patience = again.since(rebooted);
     assert!(patience >= Span::from_min(10), "once more {patience} after its reboot: {:?}", field.calls);

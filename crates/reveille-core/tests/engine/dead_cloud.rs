@@ -7,7 +7,7 @@ use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
-use super::steps::{made, min, off, touched};
+use super::steps::{cloud_deletes, made, min, off, touched};
 
 /// The roster, with a second cloud whose endpoint never answers.
 fn with_dead_cloud() -> Roster {
@@ -64,8 +64,9 @@ fn cloud_that_is_down_holds_no_machine_of_a_short_gap() {
         field.run(min(20));
         field = off(field, if night { min(5 * 60) } else { Span::from_s(5) }, roster());
         field.run(min(3 * 60));
-        field.nodes.remove("i004");
+        let gone = field.nodes.remove("i004").unwrap();
         field = off(field, Span::from_s(5), roster());
+        cloud_deletes(&mut field, &gone);
         field.deaf = true;
         field.run(min(6 * 60));
         found.push((clouds, night, touched(&field, "i004"), made(&field)));

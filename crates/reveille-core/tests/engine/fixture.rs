@@ -193,6 +193,10 @@ pub struct Field {
     pub denied_only: Vec<String>,
     /// Reads of action logs fail once a call was made.
     pub no_action_log: bool,
+    /// No watch tells which Nodes went: lists do.
+    pub lists_alone: bool,
+    /// The Nodes of the last list.
+    pub shown: Vec<(NodeName, NodeUid)>,
     /// The cloud's own clock is so far behind ours.
     pub cloud_behind: Span,
     /// What others did to instances, as the cloud's log of actions tells it.
@@ -255,6 +259,8 @@ impl Field {
             denial: None,
             denied_only: Vec::new(),
             no_action_log: false,
+            lists_alone: false,
+            shown: Vec::new(),
             cloud_behind: Span::ZERO,
             by_others: Vec::new(),
             unnamed: Vec::new(),
@@ -297,23 +303,6 @@ impl Field {
     pub fn delete_machine(&mut self, id: &str) {
         self.instances.remove(id);
         self.ports.remove(id);
-    }
-
-    /// Lets time pass in steps of ten seconds, with listings, leases and proofs of life as in production.
-    pub fn run(&mut self, span: Span) {
-        let end = self.now + span;
-        while self.now < end {
-            self.now = self.now + Span::from_s(10);
-            self.lists();
-        }
-    }
-
-    /// Runs until it is so, for this long at most.
-    pub fn run_until(&mut self, within: Span, is_so: impl Fn(&Self) -> bool) {
-        let end = self.now + within;
-        while !is_so(self) && self.now < end {
-            self.run(Span::from_s(10));
-        }
     }
 
     /// How the next process begins, were it to begin now.
@@ -361,37 +350,13 @@ impl Field {
         reports.collect()
     }
 
-    pub fn lists(&mut self) {
-        self.hear_agents();
-        if (self.now.ms / 10_000) % 3 == 0 {
-            self.list_cloud();
-        }
-        self.sync_nodes();
-        self.list_leases();
-        self.feed(Event::Cluster(ClusterFact::Alive));
-        self.assert_next_process_knows_the_same();
-    }
-
-    /// Lets time pass as [`Field::run`] does, but lists no nodes: a watch that has nothing to tell only proves that it lives.
-    pub fn watch_for(&mut self, span: Span) {
-        let end = self.now + span;
-        while self.now < end {
-            self.now = self.now + Span::from_s(10);
-            self.hear_agents();
-            if (self.now.ms / 10_000) % 3 == 0 {
-                self.list_cloud();
-            }
-            self.list_leases();
-            self.feed(Event::Cluster(ClusterFact::Alive));
-        }
-    }
-
     /// What the clock of the cloud shows.
     pub fn cloud_time(&self) -> Arc<str> {
         stamp(self.now - self.cloud_behind)
     }
 
     pub fn sync_nodes(&mut self) {
+        self.shown = self.nodes.values().map(|node| (node.name.clone(), node.uid.clone())).collect();
         let nodes = self.nodes.values().cloned().map(Arc::new).collect();
         self.feed(Event::Cluster(ClusterFact::Synced(nodes)));
     }

@@ -11,7 +11,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
-use super::steps::{made, min, set, without_rejoin};
+use super::steps::{cloud_deletes, made, min, set, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -103,9 +103,10 @@ fn node_that_was_uncordoned_while_the_disk_was_full_is_missed() {
         }
         field.records = field.state.checkpoint();
         field.run(min(2));
-        field.nodes.remove(ONE);
+        let gone = field.nodes.remove(ONE).unwrap();
         field.instances.get_mut(ONE).unwrap().marks = marks;
         let mut field = field.restarted(without_rejoin());
+        cloud_deletes(&mut field, &gone);
         field.run_until(min(120), |field| !field.calls.is_empty());
         let what = format!("full: {full}, with marks: {has_marks}");
         assert!(!field.calls.is_empty(), "{what}: never repaired: {:?}", field.machine_state(ONE));

@@ -134,7 +134,12 @@ fn lease_of_a_namesake_keeps_no_node_of_a_gone_machine() {
     field.nodes.get_mut("i010").unwrap().name = "node-i004".into();
     field.run(Span::from_min(15));
     let left = |call: &Call| matches!(call, Call::DeleteNode(DeleteNode { name, .. }) if name.as_str() == "node-i004-old");
-    assert!(matches!(&field.calls[..], [call] if left(call)), "{:?}", field.calls);
+    assert!(
+        matches!(&field.calls[..], [call] if left(call)),
+        "{:?} {}",
+        field.calls,
+        field.held("i004", FaultKind::Ghost)
+    );
 }
 
 /// A provider ID says nothing of the project. The other one's instance, which its owner deletes and which stays so, is denied

@@ -13,6 +13,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{self, Field};
+use super::steps::cloud_deletes;
 
 const ONE: &str = "i004";
 
@@ -69,7 +70,8 @@ fn pool_with_foreign_deletions_is_left_alone_after_restart() {
         let broken = next.instances.get_mut(ONE).unwrap();
         broken.state = InstanceState::Errored;
         broken.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
-        next.nodes.remove(ONE);
+        let gone = next.nodes.remove(ONE).unwrap();
+        cloud_deletes(&mut next, &gone);
         while next.calls.is_empty() && next.now.since(noticed) < Span::from_min(60) {
             next.run(s(10));
         }

@@ -590,8 +590,8 @@ fn drained_namesake_of_a_held_machine_is_left_alone() {
     assert!(bad.is_empty(), "(links, name, drains, before, calls on it, on the held one, why): {bad:#?}");
 }
 
-/// A kubelet shows the UUID of another machine for twelve minutes, in which that one is silent. Then it shows its own again, and its
-/// machine is ended with its Node. What is told of that Node is nothing about the other machine (seed 9300074).
+/// A kubelet shows the UUID of another machine for twelve minutes, in which that one is silent. Then it shows its own again, and
+/// its machine is ended with its Node. What is told of that Node is nothing about the other machine (seed 9300074).
 #[test]
 fn machine_whose_uuid_another_showed_keeps_its_own_node() {
     for links in ["provider", "uuid"] {
@@ -608,7 +608,52 @@ fn machine_whose_uuid_another_showed_keeps_its_own_node() {
         field.run(min(1));
         field.nodes.remove("i004");
         field.run(min(2));
-        let opened = [FaultKind::NotReady, FaultKind::Vanished].map(|kind| field.case("i005", kind).is_some());
+        let opened =
+            [FaultKind::NotReady, FaultKind::Vanished].map(|kind| field.case("i005", kind).is_some());
         assert_eq!(opened, [true, false], "{links}: {:?}", field.machine_state("i005"));
     }
+}
+
+/// The same of a machine that is held, because its Node went while Reveille was upgraded: it is in the hands of the person who
+/// drained it as before (seed 9301868).
+#[test]
+fn machine_whose_uuid_another_showed_is_held_as_before() {
+    for shows_again in [true, false] {
+        let mut field = fleet("uuid", 12, roster());
+        field.run(min(20));
+        field.nodes.remove("i005");
+        field = off(field, min(1), roster());
+        field.run(min(5));
+        field.nodes.get_mut("i004").unwrap().system_uuid = Some("i005".into());
+        field.run(min(12));
+        if shows_again {
+            field.nodes.get_mut("i004").unwrap().system_uuid = Some("i004".into());
+            field.run(min(60));
+        }
+        let gone = field.nodes.remove("i004").unwrap();
+        field.delete_machine("i004");
+        field.run(min(4 * 60));
+        // Without a word from its kubelet that it is another machine's, it was this one's Node, and went in our sight.
+        assert_eq!(on(&field, "i005").is_empty(), shows_again, "{gone:?}: {:?}", made(&field));
+    }
+}
+
+/// A machine is drained and kept. The kubelet of one that is not the roster's shows its UUID for a while, and goes off. Once the
+/// drained machine is ended, that Node is no left-over of it (seed 9302616).
+#[test]
+fn node_that_showed_a_drained_machine_is_no_leftover_of_it() {
+    let mut field = fleet("uuid", 12, roster());
+    field.instances.get_mut("i004").unwrap().marks = Arc::default();
+    field.run(min(20));
+    field.nodes.get_mut("i005").unwrap().cordoned = true;
+    field.run(min(2));
+    field.nodes.remove("i005");
+    field.run(min(10));
+    field.nodes.get_mut("i004").unwrap().system_uuid = Some("i005".into());
+    field.run(min(5));
+    set(&mut field, "i004", Ready::Unknown);
+    field.run(min(5));
+    field.delete_machine("i005");
+    field.run(min(4 * 60));
+    assert!(made(&field).is_empty(), "{:?}", made(&field));
 }

@@ -14,7 +14,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 
 use super::fixture::*;
-use super::steps::{made, min, without_rejoin};
+use super::steps::{cloud_deletes, made, min, without_rejoin};
 
 /// All but one of so many nodes are missing from a list, each is asked for by its name and denied: how often the list was judged
 /// for it.
@@ -129,7 +129,7 @@ fn node_lost_in_a_long_absence_is_held_until_the_node_returns() {
 
 /// A Node that is there after such a night, and one that went in a gap that events outlive, are no such Nodes.
 #[test]
-fn node_lost_after_long_absence_or_in_short_gap_is_repaired() {
+fn node_lost_after_a_gap_or_deleted_by_its_cloud_is_repaired() {
     for gap in [8 * 60, 20] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(20));
@@ -137,7 +137,10 @@ fn node_lost_after_long_absence_or_in_short_gap_is_repaired() {
         if gap > 60 {
             field.run(Span::from_min(1));
         }
-        field.nodes.remove("i004");
+        let gone = field.nodes.remove("i004").unwrap();
+        if gap < 60 {
+            cloud_deletes(&mut field, &gone);
+        }
         field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
         assert_eq!(field.calls.len(), 1, "{gap}: {}", field.held("i004", FaultKind::Vanished));
     }
@@ -150,6 +153,7 @@ fn node_lost_after_long_absence_or_in_short_gap_is_repaired() {
 fn nodes_lost_together_are_held_after_restart_and_ended_doubt() {
     for how in ["nothing", "restart", "rotation, restart"] {
         let mut field = Field::new(without_rejoin()).populate(12);
+        field.lists_alone = true;
         field.run(min(20));
         for number in 3..9 {
             field.nodes.remove(&format!("i{number:03}"));

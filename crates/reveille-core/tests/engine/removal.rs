@@ -13,7 +13,7 @@ use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, instance, node, roster};
-use super::steps::{made, min, set, without_rejoin};
+use super::steps::{cloud_deletes, made, min, set, without_rejoin};
 
 fn cordoned() -> Field {
     let mut field = Field::new(roster()).populate(10);
@@ -128,9 +128,9 @@ fn kubelet_event_proves_drain_missed_in_a_watch_gap() {
         }
         field.nodes.remove("i003");
         field.sync_nodes();
-        if !uncordoned {
-            say(&mut field, "NodeNotSchedulable", "kubelet");
-        }
+        // The other one is deleted by its cloud.
+        let what = if uncordoned { "DeletingNode" } else { "NodeNotSchedulable" };
+        say(&mut field, what, "one of them");
         say(&mut field, "RemovingNode", "node-controller");
         field.run(Span::from_min(20));
         let opened = field.case("i003", FaultKind::Vanished).is_some();
@@ -230,9 +230,10 @@ fn machine_back_after_drain_is_repaired_after_restart_too() {
         if rotated {
             field.records = field.state.checkpoint();
         }
-        field.nodes.remove("i004");
+        let gone = field.nodes.remove("i004").unwrap();
         if restarts {
             field = field.restarted(roster());
+            cloud_deletes(&mut field, &gone);
         }
         field.run(Span::from_min(60));
         assert!(
@@ -354,6 +355,7 @@ fn drained_machine_is_left_alone_when_backup_is_restored_twice() {
 fn machine_lost_with_others_is_left_alone_after_etcd_restore() {
     for restarts in [false, true] {
         let mut field = Field::new(without_rejoin()).populate(10);
+        field.lists_alone = true;
         field.run(min(20));
         let ids = ["i001", "i002", "i003", "i004"];
         let backup: Vec<_> = ids.iter().map(|id| field.nodes.remove(*id).unwrap()).collect();

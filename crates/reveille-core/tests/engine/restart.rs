@@ -17,6 +17,7 @@ use reveille_core::remedies::{DeleteInstance, Reboot, RepairStep, SetPortGroups,
 
 use super::fixture::{Field, node, roster};
 use super::next_process::Ledger;
+use super::steps::cloud_deletes;
 
 /// Runs until a group repair is recorded, and stops the process at the given point.
 fn crashed(after_call: bool, after_effect: bool) -> Field {
@@ -687,8 +688,9 @@ fn node_whose_cordon_was_taken_back_is_missed() {
         field.nodes.get_mut("i004").unwrap().cordoned = cordoned;
         field.run(Span::from_min(5));
     }
-    field.nodes.remove("i004");
+    let gone = field.nodes.remove("i004").unwrap();
     let mut field = field.restarted(roster());
+    cloud_deletes(&mut field, &gone);
     field.run(Span::from_min(60));
     assert!(matches!(field.calls.first(), Some(Call::Reboot(_))), "{:?}", field.calls);
 }

@@ -12,6 +12,7 @@ use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
 use super::fixture::{CLOUD, Field, node, roster};
+use super::steps::cloud_deletes;
 
 /// What people and programs write on a Node, and what takes it off again.
 fn write_on(node: &mut Node, sign: &str, stands: bool) {
@@ -40,8 +41,9 @@ fn marked_node_deleted_while_no_process_ran_left_on_purpose() {
             if rotated {
                 field.records = field.state.checkpoint();
             }
-            field.nodes.remove("i004");
+            let gone = field.nodes.remove("i004").unwrap();
             let mut field = field.restarted(roster());
+            cloud_deletes(&mut field, &gone);
             field.run(Span::from_min(60));
             let context = format!("{sign} stands: {stands}, rotated: {rotated}: {:?}", field.calls);
             assert_eq!(field.calls.is_empty(), stands, "{context}");
@@ -265,13 +267,14 @@ fn sign_on_node_of_unseen_machine_outlives_node_over_restart() {
             if rotated {
                 field.records = field.state.checkpoint();
             }
-            field.nodes.remove("i004");
+            let gone = field.nodes.remove("i004").unwrap();
             if way == "marks back later" {
                 field = field.restarted(roster());
                 field.run(Span::from_min(10));
             }
             field.instances.get_mut("i004").unwrap().marks = marks;
             let mut field = field.restarted(roster());
+            cloud_deletes(&mut field, &gone);
             field.run(Span::from_min(120));
             let context = format!("{sign}, {way}, stands: {stands}, rotated: {rotated}: {:?}", field.calls);
             assert_eq!(field.calls.is_empty(), stands, "{context}");

@@ -156,6 +156,12 @@ pub fn say(field: &mut Field, node: &str, reason: &str, uid: Option<&str>, at: T
     })));
 }
 
+/// A cloud controller tells that it deletes this Node, because it does not find its instance.
+pub fn cloud_deletes(field: &mut Field, gone: &Node) {
+    let at = field.now;
+    say(field, gone.name.as_str(), "DeletingNode", Some(gone.uid.as_str()), at);
+}
+
 /// The next process, which begins now; the one before was alive until then.
 pub fn next(field: Field, roster: Roster, last_alive: Time) -> Field {
     let how = Restored { last_alive: Some(last_alive), ..field.next_begins() };

@@ -15,7 +15,7 @@ use reveille_core::record::Record;
 
 use super::fixture::{Field, node, roster};
 use super::fleets::ten as fleet;
-use super::steps::{made, min, say, set, without_rejoin};
+use super::steps::{cloud_deletes, made, min, say, set, without_rejoin};
 
 const ONE: &str = "i004";
 
@@ -203,8 +203,9 @@ fn node_that_goes_after_a_gap_is_missed_as_any_other() {
         blind(&mut field, min(120));
         field.watch_for(min(2));
         if restarts {
-            field.nodes.remove(ONE);
+            let gone = field.nodes.remove(ONE).unwrap();
             field = field.restarted(roster());
+            cloud_deletes(&mut field, &gone);
         } else {
             let gone = field.nodes.remove(ONE).unwrap();
             field.feed(Event::Cluster(ClusterFact::Deleted { name: gone.name, uid: gone.uid }));
@@ -335,8 +336,9 @@ fn machine_that_stays_without_marks_prolongs_no_gap() {
     field.nodes.remove(ONE);
     blind(&mut field, min(60));
     field.run(min(3 * 60));
-    field.nodes.remove("i005");
+    let gone = field.nodes.remove("i005").unwrap();
     field = field.restarted(roster());
+    cloud_deletes(&mut field, &gone);
     field.run_until(min(60), |field| !field.calls.is_empty());
     assert!(!field.calls.is_empty(), "{}", field.held("i005", FaultKind::Vanished));
 }

@@ -74,7 +74,7 @@ fn try_and_drain(field: &mut Field) {
 }
 
 /// Y, which has the name of [`ONE`], registers under that name.
-fn successor(field: &mut Field, id: &str, made_at: Time) {
+pub fn successor(field: &mut Field, id: &str, made_at: Time) {
     made_then(field, id, made_at);
     field.instances.get_mut(id).unwrap().name = format!("node-{ONE}").as_str().into();
     field.nodes.remove(ONE);

@@ -25,6 +25,7 @@ use super::impostors;
 use super::liars;
 use super::operators;
 use super::relapse;
+use super::short_gaps;
 use super::variety;
 use super::wakings;
 use crate::drive::Mishap;
@@ -196,33 +197,107 @@ impl fmt::Display for UnknownFault {
     }
 }
 
-/// Every sheet, and the first seed whose courses have what is on it.
-fn sheets() -> [(&'static [Entry], u64); 12] {
-    [
-        (CATALOG, 0),
-        (access::CATALOG, access::SEEDS_FROM),
-        (hosting::CATALOG, hosting::SEEDS_FROM),
-        (variety::CATALOG, variety::SEEDS_FROM),
-        (operators::CATALOG, operators::SEEDS_FROM),
-        (relapse::CATALOG, relapse::SEEDS_FROM),
-        (crowds::CATALOG, crowds::SEEDS_FROM),
-        (gaps::CATALOG, gaps::SEEDS_FROM),
-        (wakings::CATALOG, wakings::SEEDS_FROM),
-        (impostors::CATALOG, impostors::SEEDS_FROM),
-        (liars::CATALOG, liars::SEEDS_FROM),
-        (hands::CATALOG, hands::SEEDS_FROM),
-    ]
+/// Faults that are drawn beside all others, from a stream of their own: a seed below the first one means what it meant before
+/// there were any.
+pub(super) struct Sheet {
+    pub(super) entries: &'static [Entry],
+    /// The first seed whose courses have these.
+    from: u64,
+    /// The name of the stream.
+    pub(super) stream: &'static str,
+    /// What the page says about them; `{from}` stands for that seed.
+    says: &'static str,
+}
+
+/// In the order in which they came.
+pub(super) const SHEETS: [Sheet; 10] = [
+    Sheet {
+        entries: variety::CATALOG,
+        from: variety::SEEDS_FROM,
+        stream: "variety faults",
+        says: "Courses of seeds from {from} on are in fleets with variety, as real ones have it\n\
+               (`chaos::variety`). What happens to these is drawn beside all others.",
+    },
+    Sheet {
+        entries: operators::CATALOG,
+        from: operators::SEEDS_FROM,
+        stream: "hands faults",
+        says: "In courses of seeds from {from} on, each pool's roster lets us do everything, what a roster begins with and\n\
+               one class more, or any mixture, and keeps one, half or all of its machines; and operators have machines in hand.",
+    },
+    Sheet {
+        entries: relapse::CATALOG,
+        from: relapse::SEEDS_FROM,
+        stream: "relapse faults",
+        says: "In courses of seeds from {from} on, what a repair mends may come back moments later.",
+    },
+    Sheet {
+        entries: crowds::CATALOG,
+        from: crowds::SEEDS_FROM,
+        stream: "crowd faults",
+        says: "In courses of seeds from {from} on, some of what happens strikes many machines at once, or is told by leases\n\
+               alone.",
+    },
+    Sheet {
+        entries: gaps::CATALOG,
+        from: gaps::SEEDS_FROM,
+        stream: "gap faults",
+        says: "In courses of seeds from {from} on, gaps in which we or a cloud are away last for hours; and in one fleet of\n\
+               seven Nodes tell of their machines what those of bare metal and k3s tell: another UUID, no instance, and\n\
+               a host name that the cloud made of the server's name.",
+    },
+    Sheet {
+        entries: wakings::CATALOG,
+        from: wakings::SEEDS_FROM,
+        stream: "waking faults",
+        says: "In half of the courses of seeds from {from} on, a watch that slept for over five minutes has lost its place\n\
+               and lists again. In all of them starts may end before their first step, and cordons be taken back.",
+    },
+    Sheet {
+        entries: impostors::CATALOG,
+        from: impostors::SEEDS_FROM,
+        stream: "impostor faults",
+        says: "In courses of seeds from {from} on, kubelets may show the identity of another machine on their own Nodes; and in\n\
+               two fleets of five Nodes name no instance, and have the UUIDs of their servers, as with k3s on OpenStack.",
+    },
+    Sheet {
+        entries: liars::CATALOG,
+        from: liars::SEEDS_FROM,
+        stream: "liar faults",
+        says: "In courses of seeds from {from} on, something may befall the machine of such a kubelet itself.",
+    },
+    Sheet {
+        entries: hands::CATALOG,
+        from: hands::SEEDS_FROM,
+        stream: "in-hand faults",
+        says: "In courses of seeds from {from} on, people take machines in hand in ways that clouds and Nodes show\n\
+               little of.",
+    },
+    Sheet {
+        entries: short_gaps::CATALOG,
+        from: short_gaps::SEEDS_FROM,
+        stream: "short-gap faults",
+        says: "In courses of seeds from {from} on, people drain machines, which are well or die in that moment, in gaps that\n\
+               events outlive.",
+    },
+];
+
+/// Every fault, by the first seed whose courses have it.
+fn sheets() -> impl Iterator<Item = (&'static [Entry], u64)> {
+    let first =
+        [(CATALOG, 0), (access::CATALOG, access::SEEDS_FROM), (hosting::CATALOG, hosting::SEEDS_FROM)];
+    first.into_iter().chain(SHEETS.iter().map(|sheet| (sheet.entries, sheet.from)))
 }
 
 /// Every fault there is.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    sheets().into_iter().flat_map(|(sheet, _)| sheet)
+    sheets().flat_map(|(sheet, _)| sheet)
 }
 
 impl Rates {
     /// Every fault that a course of this seed has when none is chosen.
     pub fn of_seed(seed: u64) -> Self {
-        let sheets = sheets().into_iter().filter(|(_, from)| seed >= *from);
+        let sheets = sheets().filter(|(_, from)| seed >= *from);
         let entries = sheets.flat_map(|(sheet, _)| sheet);
         Self(entries.map(|entry| (entry.name, entry.rate)).collect())
     }
@@ -277,17 +352,8 @@ pub fn table() -> String {
     let sum: u32 = CATALOG.iter().map(|entry| entry.rate).sum();
     let (fleet, beside) = (lines(CATALOG, sum), lines(access::CATALOG, sum));
     let hosted = lines(hosting::CATALOG, sum);
-    let varied = lines(variety::CATALOG, sum);
-    let (by_hand, by_hand_from) = (lines(operators::CATALOG, sum), operators::SEEDS_FROM);
-    let (back, back_from) = (lines(relapse::CATALOG, sum), relapse::SEEDS_FROM);
-    let (crowds, crowds_from) = (lines(crowds::CATALOG, sum), crowds::SEEDS_FROM);
-    let (gaps, gaps_from) = (lines(gaps::CATALOG, sum), gaps::SEEDS_FROM);
-    let (wakings, wakings_from) = (lines(wakings::CATALOG, sum), wakings::SEEDS_FROM);
-    let (shown, shown_from) = (lines(impostors::CATALOG, sum), impostors::SEEDS_FROM);
-    let (befallen, befallen_from) = (lines(liars::CATALOG, sum), liars::SEEDS_FROM);
-    let (in_hand, in_hand_from) = (lines(hands::CATALOG, sum), hands::SEEDS_FROM);
-    let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);
-    format!(
+    let (from, hosted_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM);
+    let mut table = format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
          Courses of seeds from {from} on, and those whose faults are chosen and among these, have service users as well: one to\n\
          three, whose roles may be given, proposed or left alone. What happens to their roles is drawn beside the others, so\n\
@@ -298,34 +364,15 @@ pub fn table() -> String {
          of the cloud, which replaces what is unfit or stops, be sold until the provider wants them back, or have disks that\n\
          are lost when they stop; and parts of the cloud may not know an instance for the first five minutes of its life. What\n\
          happens to these is drawn beside all others.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{hosted}\n\
-         Courses of seeds from {varied_from} on are in fleets with variety, as real ones have it\n\
-         (`chaos::variety`). What happens to these is drawn beside all others.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{varied}\n\
-         In courses of seeds from {by_hand_from} on, each pool's roster lets us do everything, what a roster begins with and\n\
-         one class more, or any mixture, and keeps one, half or all of its machines; and operators have machines in hand.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{by_hand}\n\
-         In courses of seeds from {back_from} on, what a repair mends may come back moments later.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{back}\n\
-         In courses of seeds from {crowds_from} on, some of what happens strikes many machines at once, or is told by leases\n\
-         alone.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{crowds}\n\
-         In courses of seeds from {gaps_from} on, gaps in which we or a cloud are away last for hours; and in one fleet of\n\
-         seven Nodes tell of their machines what those of bare metal and k3s tell: another UUID, no instance, and a host name\n\
-         that the cloud made of the server's name.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{gaps}\n\
-         In half of the courses of seeds from {wakings_from} on, a watch that slept for over five minutes has lost its place\n\
-         and lists again. In all of them starts may end before their first step, and cordons be taken back.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{wakings}\n\
-         In courses of seeds from {shown_from} on, kubelets may show the identity of another machine on their own Nodes; and in\n\
-         two fleets of five Nodes name no instance, and have the UUIDs of their servers, as with k3s on OpenStack.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{shown}\n\
-         In courses of seeds from {befallen_from} on, something may befall the machine of such a kubelet itself.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{befallen}\n\
-         In courses of seeds from {in_hand_from} on, people take machines in hand in ways that clouds and Nodes show\n\
-         little of.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{in_hand}"
-    )
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{hosted}"
+    );
+    for Sheet { entries, from, says, .. } in &SHEETS {
+        let says = says.replace("{from}", &from.to_string());
+        let head = "| fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |";
+        let part = write!(table, "\n{says}\n\n{head}\n{}", lines(entries, sum));
+        debug_assert!(part.is_ok(), "writing into a string does not fail");
+    }
+    table
 }
 
 fn lines(sheet: &[Entry], sum: u32) -> String {

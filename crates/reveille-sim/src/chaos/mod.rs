@@ -22,6 +22,7 @@ pub mod impostors;
 pub mod liars;
 pub mod operators;
 pub mod relapse;
+pub mod short_gaps;
 pub mod variety;
 pub mod wakings;
 
@@ -35,6 +36,7 @@ use crate::world::World;
 use crate::world::fault::Fault;
 use crate::world::layout::{Layout, PoolPlan};
 
+use catalog::SHEETS;
 pub use catalog::{CATALOG, Rates, UnknownFault};
 use dice::{Dice, Drawn};
 pub use entry::Entry;
@@ -152,37 +154,13 @@ impl ScenarioRun {
         let numbered = |from: u32, drawn: Vec<(Span, Happening)>| {
             (from..).zip(drawn).map(|(number, (after, what))| Numbered { number, after, what })
         };
-        dice.rng = Rng::named(seed, "variety faults");
-        let varied = drawn_of(variety::CATALOG, &mut dice, rate, rates);
-        dice.rng = Rng::named(seed, "hands faults");
-        let by_hand = drawn_of(operators::CATALOG, &mut dice, rate, rates);
-        dice.rng = Rng::named(seed, "relapse faults");
-        let back = drawn_of(relapse::CATALOG, &mut dice, rate, rates);
-        dice.rng = Rng::named(seed, "crowd faults");
-        let crowds = drawn_of(crowds::CATALOG, &mut dice, rate, rates);
-        dice.rng = Rng::named(seed, "gap faults");
-        let gaps = drawn_of(gaps::CATALOG, &mut dice, rate, rates);
-        dice.rng = Rng::named(seed, "waking faults");
-        let wakings = drawn_of(wakings::CATALOG, &mut dice, rate, rates);
-        dice.rng = Rng::named(seed, "impostor faults");
-        let shown = drawn_of(impostors::CATALOG, &mut dice, rate, rates);
-        dice.rng = Rng::named(seed, "liar faults");
-        let befallen = drawn_of(liars::CATALOG, &mut dice, rate, rates);
-        dice.rng = Rng::named(seed, "in-hand faults");
-        let in_hand = drawn_of(hands::CATALOG, &mut dice, rate, rates);
-        let all = numbered(0, fleet)
-            .chain(numbered(BESIDE, beside))
-            .chain(numbered(2 * BESIDE, hosted))
-            .chain(numbered(3 * BESIDE, varied))
-            .chain(numbered(4 * BESIDE, by_hand))
-            .chain(numbered(5 * BESIDE, back))
-            .chain(numbered(6 * BESIDE, crowds))
-            .chain(numbered(7 * BESIDE, gaps))
-            .chain(numbered(8 * BESIDE, wakings))
-            .chain(numbered(9 * BESIDE, shown))
-            .chain(numbered(10 * BESIDE, befallen))
-            .chain(numbered(11 * BESIDE, in_hand))
-            .collect();
+        let first = [fleet, beside, hosted];
+        let mut all: Vec<Numbered> =
+            (0..).zip(first).flat_map(|(number, drawn)| numbered(number * BESIDE, drawn)).collect();
+        for (number, sheet) in (3..).zip(&SHEETS) {
+            dice.rng = Rng::named(seed, sheet.stream);
+            all.extend(numbered(number * BESIDE, drawn_of(sheet.entries, &mut dice, rate, rates)));
+        }
         Draft { layout, all, length: PRELUDE + rate.length }
     }
 

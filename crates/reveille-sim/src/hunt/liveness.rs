@@ -49,7 +49,7 @@ pub(super) fn wait(drive: &mut Drive) -> Option<(Rule, String)> {
         let quiet = asked(before) == asked(drive.counts()) && !asks_too_often(drive, before);
         quiet_for = if awake && drive.is_running() && quiet { quiet_for + LOOKED_AT } else { Span::ZERO };
         if quiet_for < QUIET && drive.now() >= end {
-            let busy = busy(drive);
+            let busy = busy(drive, before);
             return Some((Rule::Liveness("nothing is retried for ever"), busy));
         }
     }
@@ -83,7 +83,14 @@ fn asks_too_often(drive: &Drive, before: Counts) -> bool {
     drive.counts().roles - before.roles > users * (LOOKED_AT.ms / Span::from_min(5).ms + 1).cast_unsigned()
 }
 
-fn busy(drive: &Drive) -> String {
+fn busy(drive: &Drive, before: Counts) -> String {
+    let (now, then) = (drive.counts(), before);
+    let lately = format!(
+        "{} records, {} calls, {} reads of roles",
+        now.records - then.records,
+        now.calls - then.calls,
+        now.roles - then.roles
+    );
     let context = drive.state().context();
     let cases = context.cases.iter().map(|(key, case)| {
         let next = format!("{:?}", decide::decide(&context, case).next);
@@ -92,7 +99,9 @@ fn busy(drive: &Drive) -> String {
     let read =
         drive.repeated().map_or_else(|| "nothing".to_owned(), |(at, look)| format!("{look:?} at {at}"));
     let open = cases.collect::<Vec<_>>().join("; ");
-    format!("no hour without a record, a call or a read; last read again: {read}; open: {open}")
+    format!(
+        "no hour without a record, a call or a read; in the last {LOOKED_AT}: {lately}; last read again: {read}; open: {open}"
+    )
 }
 
 fn wrongs(drive: &Drive) -> Vec<(&'static str, String)> {

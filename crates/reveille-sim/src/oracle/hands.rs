@@ -3,7 +3,7 @@
 //! ```text
 //!  a pause by name, a listing ─▶ whom it names ─▶ renamed ─▶ it holds that one all the same
 //!  a group in a listing ─▶ none in the next ─▶ a person took the machine out
-//!  an incident of a silent machine ─▶ its Node goes in a gap ─▶ a person may have drained it
+//!  a Node goes in a gap, and nothing tells of it ─▶ a person may have drained it
 //! ```
 //!
 //! What one process saw less than [`DURABLE_AFTER`] before it died may not be in the ledger, and counts for nothing.
@@ -14,12 +14,10 @@ use std::sync::Arc;
 use reveille_core::effect::Call;
 use reveille_core::event::{Command, Event, PauseScope};
 use reveille_core::model::id::{InstanceId, InstanceName};
-use reveille_core::model::incident::{FaultKind, IncidentKey};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::time::{Span, Time};
 
 use super::acts::is_of_denied;
-use super::trail::instance_of;
 use super::{Oracle, Scene};
 
 /// By then a record is in the ledger, unless that refuses.
@@ -38,8 +36,6 @@ pub(super) struct Hands {
     grouped: BTreeMap<InstanceId, Time>,
     /// Machines that were seen to be in a group no more, and since when.
     taken_out: BTreeMap<InstanceId, Time>,
-    /// When an incident said that a machine is not Ready, off or in ERROR, and when that incident ended.
-    silent: BTreeMap<InstanceId, (Time, Option<Time>)>,
 }
 
 impl Hands {
@@ -84,22 +80,6 @@ impl Hands {
         self.names.remove(id);
     }
 
-    pub(super) fn note_opened(&mut self, at: Time, key: &IncidentKey) {
-        if let Some(id) = instance_of(key).filter(|_| tells_of_silence(key.kind)) {
-            let entry = self.silent.entry(id.clone()).or_insert((at, None));
-            if entry.1.is_some() {
-                *entry = (at, None);
-            }
-        }
-    }
-
-    pub(super) fn note_closed(&mut self, now: Time, key: &IncidentKey) {
-        let id = instance_of(key).filter(|_| tells_of_silence(key.kind));
-        if let Some((_, over)) = id.and_then(|id| self.silent.get_mut(id)) {
-            *over = Some(now);
-        }
-    }
-
     /// Another process begins; the one before took its last step then, and its ledger refused what it saw since the second time.
     pub(super) fn restart(&mut self, last: Time, refused_at: Option<Time>) {
         let told = |at: Time| last.since(at) > DURABLE_AFTER && refused_at.is_none();
@@ -109,24 +89,11 @@ impl Hands {
             names.retain(|_, at| told(*at));
         }
         self.taken_out.retain(|_, at| told(*at));
-        self.silent.retain(|_, (at, _)| told(*at));
     }
 
     fn is_named(&self, id: &InstanceId) -> bool {
         self.named.get(id).is_some_and(|names| !names.is_empty())
     }
-
-    /// At that moment it was known that it is not Ready.
-    fn was_silent(&self, id: &InstanceId, then: Time) -> bool {
-        self.silent.get(id).is_some_and(|(at, over)| {
-            then.since(*at) > DURABLE_AFTER && over.is_none_or(|over| over.since(then) > Span::ZERO)
-        })
-    }
-}
-
-/// Where such an incident is open, nothing says that a kubelet lives that could tell of a cordon.
-const fn tells_of_silence(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::NotReady | FaultKind::Stopped | FaultKind::Errored)
 }
 
 impl Oracle {
@@ -141,8 +108,7 @@ impl Oracle {
         if is_known && scene.world.is_detached(id) {
             self.foul("taken out of its group", call.to_string());
         }
-        let drained_at = scene.world.drained_unseen_at(id);
-        if drained_at.is_some_and(|at| self.hands.was_silent(id, at)) && self.joined.contains(id) {
+        if scene.world.is_drained_unseen(id) && self.joined.contains(id) {
             self.foul("drained in a gap", call.to_string());
         }
     }

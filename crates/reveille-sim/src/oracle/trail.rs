@@ -206,15 +206,12 @@ impl Oracle {
                 // is not asked for before the next retry.
                 let at = self.written_at();
                 let opened = Opened { key: key.clone(), pool: pool.clone(), at };
-                self.hands.note_opened(at, key);
                 self.open.entry(*incident).or_insert(opened);
             }
             Record::Width { proved: Some(intent), .. } => self.judge_credit(*intent, scene),
             Record::Closed { incident, .. } => {
                 self.kept.remove(incident);
-                if let Some(closed) = self.open.remove(incident) {
-                    self.hands.note_closed(self.now, &closed.key);
-                }
+                self.open.remove(incident);
             }
             Record::Intended { intent, incident, call, .. } => {
                 if self.refused_at.is_some_and(|at| self.ago(at) < LEDGER_RETRY) {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use reveille_core::model::hosting::GroupPhase;
 use reveille_core::model::id::{InstanceId, InstanceName};
 use reveille_core::model::instance::{Instance, InstanceState};
-use reveille_core::model::time::{Span, Time};
+use reveille_core::model::time::Span;
 
 use super::{Task, World};
 
@@ -34,8 +34,8 @@ pub(crate) struct Hands {
     detached: BTreeSet<InstanceId>,
     /// Machines that the cloud lists without their addresses.
     unaddressed: BTreeSet<InstanceId>,
-    /// When a person cordoned the Node of a machine whose kubelet could not say so, while no process of ours watched.
-    pub(super) cordoned_unseen: BTreeMap<InstanceId, Time>,
+    /// A person cordoned its Node, its kubelet could not say so, and no process of ours watched.
+    pub(super) cordoned_unseen: BTreeSet<InstanceId>,
 }
 
 /// What a person does to a machine, or their cloud tells of it, and for how long.
@@ -169,16 +169,22 @@ impl World {
         self.hands.detached.contains(id)
     }
 
-    /// When a person cordoned its Node, which they then deleted, where neither its kubelet nor a watch of ours could tell, and no
-    /// cloud controller says that it deleted the Node.
-    pub(crate) fn drained_unseen_at(&self, id: &InstanceId) -> Option<Time> {
-        let at = self.hands.cordoned_unseen.get(id).filter(|_| self.is_removed_on_purpose(id))?;
-        let said = self.cluster.said_of(self.now, &self.node_name_of(id));
+    /// A person cordoned its Node, and then deleted it, where neither its kubelet nor a watch of ours could tell, and no cloud
+    /// controller says that it deleted the Node.
+    pub(crate) fn is_drained_unseen(&self, id: &InstanceId) -> bool {
+        let name = self.node_name_of(id);
+        // A cluster that shows an old state has the Node still (seed 9510122).
+        let old = self.network_faults.old_nodes.iter().flatten();
+        let is_shown = old.into_iter().any(|node| node.name == name);
+        if !self.hands.cordoned_unseen.contains(id) || !self.is_removed_on_purpose(id) || is_shown {
+            return false;
+        }
+        let said = self.cluster.said_of(self.now, &name);
         // Of the last object of that name.
         let last =
             said.iter().rfind(|event| &*event.reason == "RemovingNode").and_then(|event| event.uid.clone());
         let by_cloud = said.iter().any(|event| &*event.reason == "DeletingNode" && event.uid == last);
-        (!by_cloud).then_some(*at)
+        !by_cloud
     }
 
     /// As the cloud's cache has it.

@@ -121,7 +121,7 @@ impl World {
             if heard || said {
                 self.hands.cordoned_unseen.remove(id);
             } else if is_new {
-                self.hands.cordoned_unseen.insert(id.clone(), self.now);
+                self.hands.cordoned_unseen.insert(id.clone());
             }
             let heard = heard.then_some(Heard::Watch);
             if (heard.is_some() || said) && (is_new || !self.identity.shown.contains_key(id)) {

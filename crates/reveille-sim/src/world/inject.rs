@@ -204,6 +204,9 @@ impl World {
             }
             Fault::Rescued(..) => self.rescue(id),
             Fault::Locked(_) => self.project.change(self.now, id, |instance| instance.locked = true),
+            // Nova and EC2 refuse to stop what is being deleted.
+            Fault::ShutOff(_)
+                if self.project.servers.get(id).is_some_and(|it| it.instance.state.is_leaving()) => {}
             Fault::ShutOff(_) => {
                 self.project.note(self.now, id, "stop", "erin");
                 self.project.set_state(self.now, id, InstanceState::Stopped, None);

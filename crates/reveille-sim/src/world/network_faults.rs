@@ -171,9 +171,14 @@ impl World {
 
     fn begin_return(&mut self, every: Span) {
         let now = self.now;
-        let Some(crowd) = &mut self.network_faults.crowd else { return };
+        let Some(mut crowd) = self.network_faults.crowd.take() else { return };
+        // One that was drained shows no silence, before or since: with it, a crowd that the roster tolerates was one that
+        // freezes all (seed 9300667).
+        let shown = crowd.members.iter().filter(|id| !self.nodes_of(id).is_empty()).count() as u32;
+        crowd.size = crowd.size.min(shown);
         crowd.returns.get_or_insert(now);
         let members: Vec<InstanceId> = crowd.members.iter().cloned().collect();
+        self.network_faults.crowd = Some(crowd);
         for (number, id) in members.into_iter().enumerate() {
             let after = Span::from_ms(every.ms * number as i64);
             self.plan(after, Task::GoesOn(id));

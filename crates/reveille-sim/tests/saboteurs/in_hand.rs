@@ -37,7 +37,7 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
             stage.run(min(120))
         }
         // A kubelet is dead, and a person drains its Node while we are upgraded, which takes four minutes.
-        Safeguard::SilentDrains => {
+        Safeguard::ShortGaps => {
             let mut stage = Stage::new(&generous(seed, 12));
             let first = stage.id(0);
             stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));

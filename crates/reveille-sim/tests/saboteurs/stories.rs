@@ -96,16 +96,21 @@ pub(crate) const fn beside(safeguard: Safeguard) -> &'static [Safeguard] {
             Safeguard::Alive,
             Safeguard::Breaker,
             Safeguard::SomeNode,
+            Safeguard::ShortGaps,
         ],
         Safeguard::SecondDenial => &[Safeguard::EvidenceFirst],
         Safeguard::Alive => &[Safeguard::Patience],
         // A machine whose build ended a moment ago is left alone for a minute, and joins within it.
         Safeguard::Patience => &[Safeguard::JustReleased],
-        Safeguard::SameCluster => {
-            &[Safeguard::ShrunkenNodes, Safeguard::ZoneDark, Safeguard::FleetDark, Safeguard::Breaker]
-        }
+        Safeguard::SameCluster => &[
+            Safeguard::ShrunkenNodes,
+            Safeguard::ZoneDark,
+            Safeguard::FleetDark,
+            Safeguard::Breaker,
+            Safeguard::ShortGaps,
+        ],
         Safeguard::RememberedNodes | Safeguard::LostTogether => {
-            &[Safeguard::ZoneDark, Safeguard::FleetDark, Safeguard::Breaker]
+            &[Safeguard::ZoneDark, Safeguard::FleetDark, Safeguard::Breaker, Safeguard::ShortGaps]
         }
         // The agent and the controller read the same drain.
         Safeguard::AgentHolds => &[Safeguard::Drained],
@@ -193,7 +198,7 @@ pub(crate) fn play(safeguard: Safeguard, seed: u64) -> Drive {
         | Safeguard::OtherActors
         | Safeguard::Locked
         | Safeguard::Rollout => others(safeguard, seed),
-        Safeguard::PausedByName | Safeguard::SilentDrains => in_hand::play(safeguard, seed),
+        Safeguard::PausedByName | Safeguard::ShortGaps => in_hand::play(safeguard, seed),
         Safeguard::TakenOut | Safeguard::PortAddresses => in_hand::play(safeguard, seed),
         Safeguard::FreezeSettles => recovering(seed),
         Safeguard::JustReleased => released(seed),

@@ -65,7 +65,6 @@ impl Replay {
                 paused,
                 locked,
                 apart,
-                silent,
                 group,
                 named,
                 gone,
@@ -77,7 +76,7 @@ impl Replay {
                 let removal = sign.or_else(|| cordoned.then(|| Arc::from(signs::DRAINED)));
                 let paused = paused || removal.as_deref() == Some(signs::PAUSE);
                 let named = named.into_iter().collect();
-                let signs = Signs { removal, paused, locked, apart, silent, group, named };
+                let signs = Signs { removal, paused, locked, apart, group, named };
                 self.state.out_of_sight.entry(machine).signs = signs;
             }
             Record::Left { at, machine, why } => {

@@ -382,14 +382,8 @@ fn others_acted() -> impl Strategy<Value = Record> {
 fn cordoned() -> impl Strategy<Value = Record> {
     let names = vec(text(), 0..3);
     let texts = (option::of(text()), option::of(text()), names);
-    (at(), machine(), any::<[bool; 6]>(), texts, option::of(at())).prop_map(
-        |(
-            at,
-            machine,
-            [cordoned, paused, locked, apart, silent, gone],
-            (sign, group, named),
-            missing_since,
-        )| {
+    (at(), machine(), any::<[bool; 5]>(), texts, option::of(at())).prop_map(
+        |(at, machine, [cordoned, paused, locked, apart, gone], (sign, group, named), missing_since)| {
             Record::Cordoned {
                 at,
                 machine,
@@ -398,7 +392,6 @@ fn cordoned() -> impl Strategy<Value = Record> {
                 paused,
                 locked,
                 apart,
-                silent,
                 group,
                 named,
                 gone,

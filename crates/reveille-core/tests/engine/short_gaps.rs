@@ -1,5 +1,5 @@
-//! Machines whose kubelet is dead, and whose Node goes while no process looks: nothing but a cloud controller's word says that
-//! it was not a person who drained it.
+//! Machines whose Node goes while no process looks, for a minute or for most of an hour: nothing but a cloud controller's word
+//! says that it was not a person who drained it.
 
 use reveille_core::event::{ClusterFact, Command, Event, Pause, PauseScope};
 use reveille_core::model::instance::InstanceState;
@@ -7,8 +7,9 @@ use reveille_core::model::node::{Node, Ready};
 use reveille_core::model::time::{Span, Time};
 
 use super::fixture::{Field, roster};
-use super::fleets::ten as fleet;
-use super::steps::{api_down, made, min, off, on, say, see_nodes_alone, set};
+use super::fleets::{comes, led_by, ten as fleet};
+use super::steps::{api_down, cloud_deletes, made, min, off, on, say, see_nodes_alone, set};
+use super::unseen_drains::successor;
 
 const ONE: &str = "i004";
 
@@ -293,4 +294,189 @@ fn silent_machine_drained_while_lists_are_doubted_is_left_alone() {
     field.sync_nodes();
     let calls = done_to_removed(field, &node, at);
     assert!(calls.is_empty(), "{calls:#?}");
+}
+
+/// A host dies as the gap begins, or in it, and a person drains its Node before the gap is over: what was Ready when it was last
+/// seen may be dead, and then no kubelet tells of the cordon.
+#[test]
+fn machine_that_dies_and_is_drained_in_one_gap_is_left_alone() {
+    let mut found = Vec::new();
+    for gap in ["restart", "api", "two restarts"] {
+        let mut field = fleet();
+        let node = field.nodes[ONE].clone();
+        match gap {
+            "restart" => field = off(field, min(20), roster()),
+            "two restarts" => {
+                set(&mut field, ONE, Ready::Unknown);
+                field = off(field, min(5), roster());
+                field.run(min(2));
+                let marks = std::mem::take(&mut field.instances.get_mut(ONE).unwrap().marks);
+                field.run(min(5));
+                field.nodes.remove(ONE);
+                field = off(field, min(5), roster());
+                field.run(min(2));
+                field.instances.get_mut(ONE).unwrap().marks = marks;
+            }
+            _ => api_down(&mut field, min(20)),
+        }
+        field.nodes.remove(ONE);
+        let at = field.now;
+        found.push((gap, done_to_removed(field, &node, at)));
+    }
+    assert!(found.iter().all(|(_, calls)| calls.is_empty()), "{found:#?}");
+}
+
+/// In a gap of half an hour a person drains a machine and keeps it, and a successor registers under its name. Its kubelet told of
+/// the cordon, or the ledger knows it. Hours later the successor is scaled down.
+#[test]
+fn drained_machine_whose_name_was_taken_in_a_short_gap_is_held() {
+    let mut found = Vec::new();
+    for server in ["node-i004", "vm-i004"] {
+        for told in ["nothing", "kubelet", "ledger", "pause"] {
+            let mut field = fleet();
+            field.instances.get_mut(ONE).unwrap().name = server.into();
+            match told {
+                "ledger" => field.nodes.get_mut(ONE).unwrap().cordoned = true,
+                "pause" => field.nodes.get_mut(ONE).unwrap().intent.paused = true,
+                _ => {}
+            }
+            field.run(min(5));
+            let (node, at) = (field.nodes[ONE].clone(), field.now + min(2));
+            let made_at = field.now + min(15);
+            field = off(field, min(30), roster());
+            if told == "kubelet" {
+                let uid = Some(node.uid.as_str());
+                say(&mut field, node.name.as_str(), "NodeNotSchedulable", uid, at);
+                say(&mut field, node.name.as_str(), "RemovingNode", uid, at + min(1));
+            }
+            successor(&mut field, "new", made_at);
+            field.run(min(3 * 60));
+            field.delete_machine("new");
+            field.run(min(2));
+            field.nodes.remove("new");
+            field.run(min(6 * 60));
+            found.push((server, told, on(&field, ONE)));
+        }
+    }
+    assert!(found.iter().all(|(.., calls)| calls.is_empty()), "{found:#?}");
+}
+
+/// A person takes a machine's marks off, and drains its Node in a gap of half an hour. Its kubelet tells of it, and no machine is
+/// judged without its marks. Hours later Reveille is upgraded, and then the marks are back.
+#[test]
+fn unmarked_machine_drained_in_a_gap_is_held_once_it_is_marked() {
+    let mut field = fleet();
+    let marks = std::mem::take(&mut field.instances.get_mut(ONE).unwrap().marks);
+    field.run(min(5));
+    let node = field.nodes.remove(ONE).unwrap();
+    let at = field.now + min(2);
+    field = off(field, min(30), roster());
+    say(&mut field, node.name.as_str(), "NodeNotSchedulable", Some(node.uid.as_str()), at);
+    field.run(min(2 * 60));
+    field = off(field, min(1), roster());
+    field.run(min(5));
+    field.instances.get_mut(ONE).unwrap().marks = marks;
+    field.run(min(6 * 60));
+    assert!(on(&field, ONE).is_empty(), "{:?}", made(&field));
+}
+
+/// In a night without us a machine is drained and kept, and another one has its name. The next process cannot read its cloud, and
+/// ends after a while: the one after it begins a minute later.
+#[test]
+fn name_taken_in_a_night_is_known_to_the_second_process() {
+    for unmarked in [false, true] {
+        let mut field = fleet();
+        let marks = std::mem::take(&mut field.instances.get_mut(ONE).unwrap().marks);
+        if !unmarked {
+            field.instances.get_mut(ONE).unwrap().marks = marks.clone();
+        }
+        field.run(min(5));
+        let made_at = field.now + min(3 * 60);
+        field = off(field, min(5 * 60), roster());
+        successor(&mut field, "new", made_at);
+        if unmarked {
+            field.run(min(5));
+        } else {
+            see_nodes_alone(&mut field, min(5));
+        }
+        field = off(field, min(1), roster());
+        field.run(min(5));
+        field.instances.get_mut(ONE).unwrap().marks = marks;
+        field.run(min(60));
+        field.delete_machine("new");
+        field.run(min(2));
+        field.nodes.remove("new");
+        field.run(min(6 * 60));
+        assert!(on(&field, ONE).is_empty(), "{unmarked}: {:?}", made(&field));
+    }
+}
+
+/// Where addresses alone lead to machines, a person drains or pauses one, deletes its Node while Reveille is upgraded, and gives
+/// its name to another machine. What that one's Node shows takes nothing back of what the ledger knows.
+#[test]
+fn successor_known_by_its_address_takes_no_sign_back() {
+    let mut found = Vec::new();
+    for sign in ["cordon", "pause", "silence"] {
+        for is_listed_late in [false, true] {
+            let mut field = led_by("address", 12, roster());
+            field.run(min(20));
+            match sign {
+                "cordon" => field.nodes.get_mut(ONE).unwrap().cordoned = true,
+                "pause" => field.nodes.get_mut(ONE).unwrap().intent.paused = true,
+                _ => set(&mut field, ONE, Ready::Unknown),
+            }
+            field.run(min(3));
+            field = off(field, min(20), roster());
+            let old = field.nodes.remove(ONE).unwrap();
+            comes(&mut field, "address", "new", "vm-new");
+            let new = field.nodes.remove("new").unwrap();
+            let its = Node { name: old.name.clone(), ..new };
+            field.nodes.insert("new".into(), its);
+            let late = is_listed_late.then(|| field.instances.remove("new").unwrap());
+            field.run(min(2));
+            field.instances.extend(late.map(|it| ("new".into(), it)));
+            field.run(min(60));
+            set(&mut field, "new", Ready::Unknown);
+            field.deaf = true;
+            field.run(min(6 * 60));
+            found.push((sign, is_listed_late, on(&field, ONE)));
+        }
+    }
+    assert!(found.iter().all(|(.., calls)| calls.is_empty()), "{found:#?}");
+}
+
+/// A person takes the pool's mark off a machine, the ledger is rotated, and Reveille restarted. Then they pause its Node, which
+/// is deleted in the next upgrade, and put the mark back.
+#[test]
+fn pause_of_machine_without_pool_mark_outlives_a_rotation() {
+    let mut field = fleet();
+    let marks = field.instances[ONE].marks.clone();
+    let own = marks.iter().filter(|mark| !format!("{mark:?}").contains("pool")).cloned();
+    field.instances.get_mut(ONE).unwrap().marks = std::sync::Arc::new(own.collect());
+    field.run(min(5));
+    field.records = field.state.checkpoint();
+    field = off(field, min(1), roster());
+    field.run(min(5));
+    field.nodes.get_mut(ONE).unwrap().intent.paused = true;
+    field.run(min(5));
+    let gone = field.nodes.remove(ONE).unwrap();
+    field = off(field, min(1), roster());
+    cloud_deletes(&mut field, &gone);
+    field.run(min(5));
+    field.instances.get_mut(ONE).unwrap().marks = marks;
+    field.run(min(6 * 60));
+    assert!(on(&field, ONE).is_empty(), "{:?}", made(&field));
+}
+
+/// An API server shows an old state for a while, and then the list without the Node: no watch told of it, although no list was
+/// late (seed 9301245).
+#[test]
+fn node_that_a_list_lacks_was_not_seen_to_go() {
+    let mut field = fleet();
+    field.lists_alone = true;
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Errored;
+    field.run(min(2));
+    field.nodes.remove(ONE);
+    field.run(min(4 * 60));
+    assert!(on(&field, ONE).is_empty(), "{:?}", made(&field));
 }

@@ -414,8 +414,8 @@ impl State {
     }
 
     /// Its Node went in a gap that events outlive: a person may have drained it, unless a cloud controller says that it was no
-    /// person. A kubelet tells of a cordon, but one that died in the gap, or before it, does not. A cloud controller's word may come
-    /// a while after the list, and the ledger keeps it then: the cluster forgets events.
+    /// person. A kubelet tells of a cordon, but one that died in the gap, or before it, does not. A cloud controller's word may
+    /// come a while after the list, and the ledger keeps it then: the cluster forgets events.
     fn went_in_short_gap(&mut self, key: &MachineKey, node: &NodeName, ended: Time) -> bool {
         if self.was_seen_to_go(key) || !stands(Safeguard::ShortGaps) {
             return false;

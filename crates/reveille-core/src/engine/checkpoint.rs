@@ -126,7 +126,9 @@ impl State {
         let departed =
             self.out_of_sight.departed().filter(|(_, memory)| memory.lost_together).map(|(key, _)| key);
         let lost: Vec<MachineKey> = self.cluster.lost_together.iter().chain(departed).cloned().collect();
-        let lost = lost.chunks(JOINED_MAX).map(<[_]>::to_vec);
+        let (alone, lost): (Vec<_>, Vec<_>) =
+            lost.into_iter().partition(|machine| self.cluster.lost_together.went_alone(machine));
+        let lost = lost.chunks(JOINED_MAX).map(<[_]>::to_vec).chain(alone.into_iter().map(|it| vec![it]));
         records.extend(lost.map(|machines| Record::LostTogether { at, machines }));
         for disowned in [false, true] {
             let departed = self.out_of_sight.departed().filter(|(_, memory)| memory.disowned == disowned);

@@ -176,9 +176,10 @@ impl State {
                 self.count_missing_nodes();
                 self.count_nodes();
                 let first = !self.cluster.synced_once();
+                let replaced = self.replaced_in(&list);
                 let mut change = self.cluster.sync(now, &list);
                 let is_after_gap = self.is_long_unseen();
-                self.note_list_seen(first);
+                self.note_list_seen(first, &replaced);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 let judged = self.judge_nodes();
                 self.note_list_judged();

@@ -167,6 +167,10 @@ impl State {
             if self.incidents.open().contains_key(&errored) {
                 self.note_lost_with_others(&errored);
             }
+            if gone.link.is_none() {
+                let machine = MachineKey::Instance(cloud, instance);
+                self.note_seen_to_go_out_of_sight(&machine, &gone.node.name);
+            }
             return;
         };
         if !self.stands_as_another(&machine, gone) {

@@ -60,7 +60,7 @@ impl State {
         self.agents.forget(key);
         self.traces.forget(key);
         self.cluster.lost_together.remove(key);
-        self.set_seen_to_go(key, false);
+        self.forget_gaps_of(key);
     }
 
     /// Its Nodes stand for no machine that is in sight, until it is.
@@ -125,7 +125,10 @@ impl State {
         }
         // Whatever is open about them is looked at once more, and is over.
         self.dirty.extend(machines.iter().cloned());
-        self.outbox.record(Record::Forgotten { at: self.now, machines });
+        // One record of 20,000 machines is more than a ledger takes.
+        for machines in machines.chunks(JOINED_MAX) {
+            self.outbox.record(Record::Forgotten { at: self.now, machines: machines.to_vec() });
+        }
     }
 
     /// Gives the machines what the engine remembers of them, as they are seen for the first time, or again.
@@ -165,7 +168,9 @@ impl State {
         };
         let awaited = self.out_of_sight.unseen().iter().filter_map(|(machine, memory)| {
             let MachineKey::Instance(cloud, id) = machine else { return None };
-            Some((node_of(machine, memory)?, (cloud.clone(), id.clone())))
+            // One that is held for itself is missing already.
+            let is_expected = !self.cluster.lost_together.went_alone(machine);
+            Some((node_of(machine, memory).filter(|_| is_expected)?, (cloud.clone(), id.clone())))
         });
         let awaited: BTreeMap<_, _> = awaited.collect();
         let unmarked = self.out_of_sight.departed().filter(|(_, memory)| memory.disowned);

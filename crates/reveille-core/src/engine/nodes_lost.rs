@@ -54,9 +54,8 @@ impl State {
     /// How many machines are without their Node already: the next list is held against them as well. Those that are known to
     /// have gone together are no sign of more.
     pub(super) fn count_missing_nodes(&mut self) {
-        self.review_went_alone();
-        let together = &self.cluster.lost_together;
-        let went_alone = |machine: &MachineKey| !together.contains(machine) || self.went_alone(machine);
+        let lost = &self.cluster.lost_together;
+        let went_alone = |machine: &MachineKey| !lost.contains(machine) || lost.went_alone(machine);
         let is_single = |key: &&IncidentKey| self.whose_node_went(key).is_some_and(went_alone);
         self.cluster.missing_before = self.incidents.open().keys().filter(is_single).count();
     }
@@ -113,7 +112,7 @@ impl State {
     /// all that is known.
     pub(super) fn note_lost_with_others(&mut self, key: &IncidentKey) {
         let Some(machine) = self.whose_node_went(key) else { return };
-        let lost = self.cluster.lost_together.nodes();
+        let lost = self.cluster.lost_together.together();
         if lost <= self.roster.timing.may_lack(self.cluster.linked_nodes() + lost) {
             return;
         }

@@ -98,14 +98,25 @@ impl State {
         }
     }
 
-    /// The Node that it joined as shows it, and is Ready: no other machine took that name in a gap.
+    /// The Node that it joined as shows it: no other machine took that name in a gap.
     fn note_own_speaks(&mut self, key: &MachineKey) {
         let Some(name) = self.context().seen(key).and_then(|(_, seen)| seen.joined.clone()) else { return };
-        let MachineKey::Instance(_, id) = key else { return };
-        let speaks = |node: &NodeSeen| shows(node, id) && node.node.ready == Ready::True && !node.lost;
-        if self.cluster.nodes.get(&name).is_some_and(speaks) {
+        if self.is_shown_by(key, &name) {
             self.note_own_again(key);
         }
+    }
+
+    /// What this Node shows leads to this machine, and to no other one.
+    pub(super) fn is_shown_by(&self, key: &MachineKey, name: &NodeName) -> bool {
+        let MachineKey::Instance(_, id) = key else { return false };
+        let Some(node) = self.cluster.nodes.get(name).filter(|node| !node.lost) else { return false };
+        if node.node.system_uuid.as_ref() == Some(id) {
+            return true;
+        }
+        let names_it = matches!(&node.node.provider, Provider::Instance(named) if named == id);
+        let link = node.link.as_ref().filter(|link| link.by != LinkedBy::Home);
+        let leads_here = names_it || link.is_some_and(|link| link.machine() == *key);
+        leads_here && self.context().views().runs_on(&node.node).is_none()
     }
 
     /// The Nodes on which people write what they want of this machine: the one that it joined as, and all that it ever joined
@@ -248,7 +259,16 @@ impl State {
         if seen.left.is_some() {
             return false;
         }
-        let node = seen.joined.clone().or_else(|| self.drained_unseen(cloud, seen));
+        // A silent second Node that names it says nothing of the one that went before the machine came in sight (seed 9902135).
+        let drained = || self.drained_unseen(cloud, seen);
+        let node = match &seen.joined {
+            Some(joined)
+                if seen.was_ready || seen.instance.node_names().any(|name| name == joined.as_str()) =>
+            {
+                Some(joined.clone())
+            }
+            joined => drained().or_else(|| joined.clone()),
+        };
         // Of most that are absent the Node is there, and the words of events need not be looked through.
         let goes_on = match &node {
             Some(node) => !self.cluster.nodes.contains_key(node) || self.was_taken_over_unwatched(key, node),
@@ -308,7 +328,8 @@ impl State {
     /// been taken away. Of one whose whole life was seen, a word about its name is about a namesake, but for what a kubelet said
     /// since then, where no Node of that name was ever shown: an API server shows an old state for hours (seed 7204868).
     fn drained_unseen(&self, cloud: &CloudName, seen: &Seen) -> Option<NodeName> {
-        if !seen.nodes.is_empty() || !stands(Safeguard::DrainsUnseen) {
+        let serves = seen.nodes.iter().any(|node| self.cluster.answers(node));
+        if serves || !stands(Safeguard::DrainsUnseen) {
             return None;
         }
         let was_watched = seen.was_watched_from_birth();
@@ -440,12 +461,6 @@ enum BelongsTo {
     /// only what holds the machine is taken from it.
     Unsaid,
     Another,
-}
-
-/// What it shows leads to this machine.
-pub(super) fn shows(node: &NodeSeen, id: &InstanceId) -> bool {
-    let link = node.link.as_ref().filter(|link| link.by != LinkedBy::Home);
-    node.node.system_uuid.as_ref() == Some(id) || link.is_some_and(|link| link.instance == *id)
 }
 
 /// It leads to another machine. One that names another instance and is written by the kubelet of this one does not.

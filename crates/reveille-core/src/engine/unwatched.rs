@@ -11,11 +11,13 @@
 //! Gaps add up: two processes that reached no API server are one gap with the times before, between and after them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::diagnose::absence::vanished;
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{MachineKey, Subject};
 use crate::model::instance::InstanceState;
+use crate::model::node::Node;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::NodeSeen;
@@ -23,7 +25,7 @@ use crate::observe::remembered::Remembered;
 use crate::record::Record;
 use crate::safeguard::{Safeguard, stands};
 
-use super::{State, removals};
+use super::State;
 
 /// So long an API server keeps events by default (`kube-apiserver --event-ttl`).
 const EVENTS_LIVE: Span = Span::from_min(60);
@@ -53,8 +55,9 @@ pub(super) struct NodesSeen {
     /// Nodes that went in a gap, and nothing tells whether they were drained. Before the first list of a process, those that the
     /// ledger knows: any of them may have gone.
     names: BTreeMap<NodeName, Gap>,
-    /// Machines whose Nodes' names others may have taken in a gap: their own Nodes have not been seen Ready since then.
-    taken: BTreeSet<MachineKey>,
+    /// Machines whose Nodes' names others may have taken in a gap: no Node of that name has shown them since then. With the time
+    /// at which one of that name went in our sight.
+    taken: BTreeMap<MachineKey, Option<Time>>,
     /// What happened to Nodes since then is known, by what was watched or by events that had not expired. `None`: no process was
     /// there before.
     told_from: Option<Time>,
@@ -66,8 +69,6 @@ pub(super) struct NodesSeen {
     /// It knew a machine of a pool that it did not name, or that the roster does not have any more: a pool of another name may be
     /// that one.
     has_other_pools: bool,
-    /// Machines that are held because no watch saw their Node go, each by itself.
-    went_alone: BTreeSet<MachineKey>,
     /// Machines whose Node went in the sight of a process, and of which no incident says so.
     seen_to_go: BTreeSet<MachineKey>,
 }
@@ -142,7 +143,7 @@ impl State {
 
     /// A list of nodes was taken in. What it holds did not go. What it lacks went since the last complete one, if that is long
     /// ago.
-    pub(super) fn note_list_seen(&mut self, is_first: bool) {
+    pub(super) fn note_list_seen(&mut self, is_first: bool, replaced: &[NodeName]) {
         let is_long = self.is_long_unseen();
         let late_after = self.roster.timing.cluster_stale_after;
         if self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > late_after) {
@@ -151,7 +152,8 @@ impl State {
         if let Some(at) = self.nodes_seen.complete.filter(|_| !is_first) {
             self.end_tries_after(self.now.since(at));
         }
-        self.note_unseen_changes(is_first, if is_long { Gap::Long } else { Gap::Short(self.now) });
+        let gap = if is_long { Gap::Long } else { Gap::Short(self.now) };
+        self.note_unseen_changes(is_first, gap, replaced);
         let nodes = &self.cluster.nodes;
         let is_there = |name: &&NodeName| nodes.get(*name).is_some_and(|node| !node.lost);
         let there: Vec<NodeName> = self.nodes_seen.names.keys().filter(is_there).cloned().collect();
@@ -167,30 +169,22 @@ impl State {
     }
 
     /// What a list lacks, no watch saw go, however short the time since the last one: an API server had shown an old state all
-    /// the while (seed 9301245). And who is called as the rest of it may be another machine by now.
-    fn note_unseen_changes(&mut self, is_first: bool, gap: Gap) {
-        let nodes = &self.cluster.nodes;
+    /// the while (seed 9301245). Where it shows another object of a name, that may be another machine's by now.
+    fn note_unseen_changes(&mut self, is_first: bool, gap: Gap, replaced: &[NodeName]) {
         if is_first {
             self.nodes_seen.names.values_mut().for_each(|known| *known = gap);
             return;
         }
-        let lost = nodes.iter().filter(|(_, node)| node.lost).map(|(name, _)| (name.clone(), gap));
-        self.nodes_seen.names.extend(lost);
-        // The same object is the same Node. Where its own was seen to go, so was that its name was free.
-        let is_another = |seen: &Seen| {
-            let node = seen.joined.as_ref().and_then(|name| nodes.get(name)).filter(|node| !node.lost);
-            let was_seen =
-                |name| seen.joined_uid.is_some() && self.cluster.gone_uid(name) == seen.joined_uid.as_ref();
-            node.is_some_and(|node| {
-                seen.joined_uid.as_ref() != Some(&node.node.uid) && !was_seen(&node.node.name)
-            })
-        };
-        let others = self.clouds.iter().flat_map(|(cloud, view)| {
-            let others = view.instances.iter().filter(|(_, seen)| is_another(seen));
-            others.map(|(id, _)| MachineKey::Instance(cloud.clone(), id.clone()))
-        });
-        let seen_to_go = &self.nodes_seen.seen_to_go;
-        self.nodes_seen.taken.extend(others.filter(|key| !seen_to_go.contains(key)));
+        let lost = self.cluster.nodes.iter().filter(|(_, node)| node.lost);
+        self.nodes_seen.names.extend(lost.map(|(name, _)| (name.clone(), gap)));
+        replaced.iter().for_each(|name| self.note_name_taken(name));
+    }
+
+    /// Nodes of a list that are other objects than those that were there: no watch told of that.
+    pub(super) fn replaced_in(&self, list: &[Arc<Node>]) -> Vec<NodeName> {
+        let known = |node: &Node| self.cluster.nodes.get(&node.name);
+        let is_another = |node: &&Arc<Node>| known(node).is_some_and(|known| known.node.uid != node.uid);
+        list.iter().filter(is_another).map(|node| node.name.clone()).collect()
     }
 
     /// The list is judged. What goes while lists are doubted is not seen: a person drained a machine while an API server listed
@@ -307,26 +301,44 @@ impl State {
         let stale_after = self.roster.timing.cluster_stale_after;
         let is_unseen = self.nodes_seen.complete.is_some_and(|at| self.now.since(at) > stale_after);
         let gap = if self.is_long_unseen() { Gap::Long } else { Gap::Short(self.now) };
-        let names = removed.iter().filter(|_| is_unseen).map(|gone| (gone.node.name.clone(), gap));
-        self.nodes_seen.names.extend(names);
+        for gone in removed {
+            let name = &gone.node.name;
+            if is_unseen {
+                self.nodes_seen.names.insert(name.clone(), gap);
+            }
+            // Whose it was is not known.
+            for key in self.last_joined_as(name) {
+                if let Some(gone_at) = self.nodes_seen.taken.get_mut(&key) {
+                    gone_at.get_or_insert(self.now);
+                }
+            }
+        }
     }
 
     /// A Node is told to be there.
     pub(super) fn note_is_there(&mut self, name: &NodeName) {
         if self.nodes_seen.names.remove(name).is_some() {
-            let joined = self.last_joined_as(name);
-            self.nodes_seen.taken.extend(joined);
+            self.note_name_taken(name);
         }
     }
 
-    /// Its own Node is Ready: no other machine took that name in a gap.
+    /// The Node of this name may be another machine's since a gap, unless it says whose it is.
+    fn note_name_taken(&mut self, name: &NodeName) {
+        for key in self.last_joined_as(name) {
+            if !self.is_shown_by(&key, name) {
+                self.nodes_seen.taken.insert(key, None);
+            }
+        }
+    }
+
+    /// A Node of that name shows it: no other machine took the name in a gap.
     pub(super) fn note_own_again(&mut self, key: &MachineKey) {
         self.nodes_seen.taken.remove(key);
     }
 
     /// The Node that it stood as shows another machine again.
     pub(super) fn note_own_lost(&mut self, key: MachineKey) {
-        self.nodes_seen.taken.insert(key);
+        self.nodes_seen.taken.insert(key, None);
     }
 
     /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The next process knows it from the ledger:
@@ -358,6 +370,23 @@ impl State {
         }
     }
 
+    /// The same of one that is out of sight: a person took its marks off, or its cloud was not listed yet.
+    pub(super) fn note_seen_to_go_out_of_sight(&mut self, key: &MachineKey, node: &NodeName) {
+        let is_seen = self.cluster.source.trust(self.now).is_given()
+            && !self.nodes_seen.names.contains_key(node)
+            && !self.nodes_seen.taken.contains_key(key)
+            && !vanished::was_cordoned(&self.cluster, node);
+        let memory = self.out_of_sight.get_mut(key).filter(|memory| {
+            let is_free = memory.left.is_none() && !memory.lost_together && memory.signs.removal.is_none();
+            is_free && memory.node.as_ref() == Some(node)
+        });
+        if let Some(signs) = memory.filter(|_| is_seen).map(|memory| memory.signs.clone())
+            && self.nodes_seen.seen_to_go.insert(key.clone())
+        {
+            self.outbox.record(self.signed(key.clone(), signs));
+        }
+    }
+
     /// The same of machines that are out of sight: these Nodes are there again.
     pub(super) fn note_back_out_of_sight(&mut self, back: Vec<MachineKey>) {
         for key in back {
@@ -370,19 +399,14 @@ impl State {
         }
     }
 
-    /// Those that are held no more are forgotten.
-    pub(super) fn review_went_alone(&mut self) {
-        let held = &self.cluster.lost_together;
-        self.nodes_seen.went_alone.retain(|key| held.contains(key));
-    }
-
-    /// It is held as one whose Node went with others, and it went by itself.
-    pub(super) fn went_alone(&self, key: &MachineKey) -> bool {
-        self.nodes_seen.went_alone.contains(key)
-    }
-
     pub(super) fn was_seen_to_go(&self, key: &MachineKey) -> bool {
         self.nodes_seen.seen_to_go.contains(key)
+    }
+
+    /// Nothing is remembered of the machine any more.
+    pub(super) fn forget_gaps_of(&mut self, key: &MachineKey) {
+        self.nodes_seen.taken.remove(key);
+        self.nodes_seen.seen_to_go.remove(key);
     }
 
     /// The ledger says whether it was.
@@ -400,15 +424,17 @@ impl State {
     /// name, which is there beside it and silent, says nothing of the one that went.
     pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
         // The name stays: two machines may have joined as that Node, one after the other.
-        let is_unwatched = match self.nodes_seen.names.get(node).copied() {
+        let of_another = || self.nodes_seen.taken.get(key).copied().flatten().map(Gap::Short);
+        let is_there = self.cluster.nodes.contains_key(node);
+        let gap = self.nodes_seen.names.get(node).copied().or_else(|| of_another().filter(|_| !is_there));
+        let is_unwatched = match gap {
             Some(Gap::Long) => true,
             Some(Gap::Short(ended)) => self.went_in_short_gap(key, node, ended),
             None => false,
         };
         let is_unwatched =
             is_unwatched || self.was_taken_over_unwatched(key, node) && !self.was_seen_to_go(key);
-        if is_unwatched && self.cluster.lost_together.insert(key.clone()) {
-            self.nodes_seen.went_alone.insert(key.clone());
+        if is_unwatched && self.cluster.lost_together.insert_alone(key.clone()) {
             self.outbox.record(Record::LostTogether { at: self.now, machines: vec![key.clone()] });
         }
     }
@@ -420,8 +446,11 @@ impl State {
         if self.was_seen_to_go(key) || !stands(Safeguard::ShortGaps) {
             return false;
         }
-        let is_by_cloud = vanished::was_deleted_by_cloud(&self.cluster, node);
-        let until = Some(ended + EVENTS_COME).filter(|until| !is_by_cloud && self.now < *until);
+        // Of an object that no process of ours has seen, an earlier word may be all that has come by now.
+        let is_known = self.context().seen(key).is_some_and(|(_, seen)| seen.joined_uid.is_some());
+        let may_come = self.now < ended + EVENTS_COME;
+        let is_by_cloud = vanished::was_deleted_by_cloud(&self.cluster, node) && (is_known || !may_come);
+        let until = Some(ended + EVENTS_COME).filter(|_| !is_by_cloud && may_come);
         self.await_word(key, until);
         if is_by_cloud && self.nodes_seen.seen_to_go.insert(key.clone()) {
             let signs = self.context().seen(key).map(|(_, seen)| seen.signs.clone());
@@ -442,8 +471,9 @@ impl State {
     /// successor registered under its name. When that one died, both were deleted.
     pub(super) fn was_taken_over_unwatched(&self, key: &MachineKey, node: &NodeName) -> bool {
         let MachineKey::Instance(_, id) = key else { return false };
-        let is_its = || self.cluster.nodes.get(node).is_some_and(|node| removals::shows(node, id));
-        let is_taken = self.nodes_seen.taken.contains(key) && stands(Safeguard::ShortGaps) && !is_its();
+        let is_another = || self.cluster.nodes.contains_key(node) && !self.is_shown_by(key, node);
+        let is_taken =
+            self.nodes_seen.taken.contains_key(key) && stands(Safeguard::ShortGaps) && is_another();
         is_taken || self.nodes_seen.long_gap_ended.is_some() && self.is_of_another(node, id)
     }
 

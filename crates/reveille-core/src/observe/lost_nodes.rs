@@ -3,11 +3,13 @@
 //!
 //! ```text
 //!  a Node went so ─▶ insert ─────────────┐
-//!  a life that nothing tells of ─▶ hold ─┴▶ held, until the machine has a Node again ─▶ remove
-//!                                              └─ nodes: how many Nodes were lost, which counts for the next ones
+//!  by itself, and no watch told ─▶ insert_alone ─┤
+//!  a life that nothing tells of ─▶ hold ─────────┴▶ held, until the machine has a Node again ─▶ remove
+//!                                              └─ together: how many Nodes were lost so, which counts for the next ones
 //! ```
 //!
-//! The ledger keeps both kinds alike (`Record::LostTogether`): which it is follows from whether the machine had joined.
+//! The ledger keeps all kinds alike (`Record::LostTogether`): whether it had a Node follows from whether the machine had joined, and
+//! one that stands in a record by itself went by itself.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +21,37 @@ pub struct LostNodes {
     held: BTreeSet<MachineKey>,
     /// Those of them that are not known to have had a Node.
     without_node: BTreeSet<MachineKey>,
+    /// Those whose Node went by itself: each counts as one that is missing, and not as part of a loss of many.
+    alone: BTreeSet<MachineKey>,
 }
 
 impl LostNodes {
     /// Its Node went together with others, or unwatched. False where it was held already.
     pub fn insert(&mut self, machine: MachineKey) -> bool {
         self.without_node.remove(&machine);
+        self.alone.remove(&machine);
         self.held.insert(machine)
+    }
+
+    /// No watch saw its Node go, and others are there. False where it was held already.
+    pub fn insert_alone(&mut self, machine: MachineKey) -> bool {
+        let is_new = self.held.insert(machine.clone());
+        if is_new {
+            self.alone.insert(machine);
+        }
+        is_new
+    }
+
+    /// The ledger names it by itself.
+    pub fn set_alone(&mut self, machine: &MachineKey) {
+        if self.had_node(machine) {
+            self.alone.insert(machine.clone());
+        }
+    }
+
+    /// It is held, and its Node went by itself.
+    pub fn went_alone(&self, machine: &MachineKey) -> bool {
+        self.alone.contains(machine)
     }
 
     /// Nothing tells whether it had a Node. False where it was held already.
@@ -40,6 +66,7 @@ impl LostNodes {
     /// It is held no more. False where it was not.
     pub fn remove(&mut self, machine: &MachineKey) -> bool {
         self.without_node.remove(machine);
+        self.alone.remove(machine);
         self.held.remove(machine)
     }
 
@@ -56,6 +83,11 @@ impl LostNodes {
     /// How many Nodes were lost.
     pub fn nodes(&self) -> usize {
         self.held.len() - self.without_node.len()
+    }
+
+    /// How many of them went together.
+    pub fn together(&self) -> usize {
+        self.nodes() - self.alone.len()
     }
 
     /// All that are held, in order.

@@ -55,7 +55,9 @@ fn blocks(context: &PlanContext<'_>, case: &Case, _call: Option<&Call>, blockers
         if is_by_hint && node.first_seen + SERVED_WITHIN < seen.first_seen {
             return Some(format!("Node {name} is older"));
         }
-        let joined_so = seen.joined.as_ref().map_or(!is_by_hint, |joined| joined == name);
+        // By its UUID it is its own, unless it showed another one before.
+        let may_be_own = !is_by_hint && node.changed_host.is_none();
+        let joined_so = may_be_own || seen.joined.as_ref().map_or(!is_by_hint, |joined| joined == name);
         (!joined_so).then(|| format!("it did not join as Node {name}"))
     });
     blockers.extend(others.map(|text| Blocker::SharedIdentity(text.into())));

@@ -154,8 +154,7 @@ fn nodes_lost_in_two_lists_count_together_against_the_fleet() {
         lose(&mut field, &["i004", "i005"]);
         field.watch_for(Span::from_s(30));
         let doubt = of_nodes(&field).to_string();
-        // The next process holds the three, and knows no more of them.
-        assert_eq!(doubt.ends_with("beside 3 whose Node went before"), !restarts, "{doubt}");
+        assert!(doubt.ends_with("beside 3 whose Node went before"), "{doubt}");
         field.watch_for(Span::from_min(120));
         assert!(of_nodes(&field).is_given(), "{}", of_nodes(&field));
         assert_eq!(field.destructive_calls(), 0, "{restarts}: {:?}", field.calls);

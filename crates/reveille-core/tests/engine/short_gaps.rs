@@ -2,6 +2,7 @@
 //! says that it was not a person who drained it.
 
 use reveille_core::event::{ClusterFact, Command, Event, Pause, PauseScope};
+use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Node, Ready};
 use reveille_core::model::time::{Span, Time};
@@ -331,8 +332,10 @@ fn machine_that_dies_and_is_drained_in_one_gap_is_left_alone() {
 #[test]
 fn drained_machine_whose_name_was_taken_in_a_short_gap_is_held() {
     let mut found = Vec::new();
+    let tellings =
+        ["nothing", "kubelet", "ledger", "pause"].map(|told| ["restart", "api"].map(|gap| (gap, told)));
     for server in ["node-i004", "vm-i004"] {
-        for told in ["nothing", "kubelet", "ledger", "pause"] {
+        for (gap, told) in tellings.concat() {
             let mut field = fleet();
             field.instances.get_mut(ONE).unwrap().name = server.into();
             match told {
@@ -343,19 +346,25 @@ fn drained_machine_whose_name_was_taken_in_a_short_gap_is_held() {
             field.run(min(5));
             let (node, at) = (field.nodes[ONE].clone(), field.now + min(2));
             let made_at = field.now + min(15);
-            field = off(field, min(30), roster());
+            if gap == "restart" {
+                field = off(field, min(30), roster());
+            } else {
+                api_down(&mut field, min(30));
+            }
             if told == "kubelet" {
                 let uid = Some(node.uid.as_str());
                 say(&mut field, node.name.as_str(), "NodeNotSchedulable", uid, at);
                 say(&mut field, node.name.as_str(), "RemovingNode", uid, at + min(1));
             }
             successor(&mut field, "new", made_at);
+            // A watch that has lost its place lists, and tells of no deletion.
+            field.sync_nodes();
             field.run(min(3 * 60));
             field.delete_machine("new");
             field.run(min(2));
             field.nodes.remove("new");
             field.run(min(6 * 60));
-            found.push((server, told, on(&field, ONE)));
+            found.push((server, gap, told, on(&field, ONE)));
         }
     }
     assert!(found.iter().all(|(.., calls)| calls.is_empty()), "{found:#?}");
@@ -479,4 +488,86 @@ fn node_that_a_list_lacks_was_not_seen_to_go() {
     field.nodes.remove(ONE);
     field.run(min(4 * 60));
     assert!(on(&field, ONE).is_empty(), "{:?}", made(&field));
+}
+
+/// A Node that is not Ready is in the first list of a process, and goes in its sight hours later, by no drain: its machine is
+/// repaired as any other.
+#[test]
+fn silent_node_that_goes_in_sight_after_a_restart_is_missed() {
+    for links in ["provider", "uuid"] {
+        let mut field = led_by(links, 12, roster());
+        field.run(min(20));
+        set(&mut field, ONE, Ready::Unknown);
+        let field_roster = super::steps::roster_with(|pool| pool.deadlines.not_ready_within = min(24 * 60));
+        field.run(min(2));
+        field = off(field, min(1), field_roster);
+        field.run(min(30));
+        assert!(made(&field).is_empty());
+        field.nodes.remove(ONE);
+        field.deaf = true;
+        field.run(min(4 * 60));
+        assert!(!on(&field, ONE).is_empty(), "{links}: {}", field.held(ONE, FaultKind::Vanished));
+    }
+}
+
+/// Two machines are held, each for itself. That makes no mass loss of what a cloud controller deletes after it.
+#[test]
+fn machines_that_are_held_alone_pull_no_other_one_in() {
+    for restarts in [false, true] {
+        let mut field = fleet();
+        for id in ["i001", "i002"] {
+            field.nodes.remove(id);
+            field.sync_nodes();
+            field.run(min(5));
+        }
+        if restarts {
+            field.records = field.state.checkpoint();
+            field = off(field, min(1), roster());
+            field.run(min(5));
+        }
+        let gone = field.nodes.remove(ONE).unwrap();
+        field.sync_nodes();
+        cloud_deletes(&mut field, &gone);
+        field.deaf = true;
+        field.run(min(4 * 60));
+        assert!(
+            on(&field, "i001").is_empty() && !on(&field, ONE).is_empty(),
+            "{restarts}: {:?}",
+            field.held(ONE, FaultKind::Vanished)
+        );
+    }
+}
+
+/// A Node that no person drained goes in our sight while its machine has no marks. The next process, which begins before the marks
+/// are back, knows that it was seen.
+#[test]
+fn node_seen_to_go_while_unmarked_is_missed_after_a_restart() {
+    let mut field = fleet();
+    let marks = std::mem::take(&mut field.instances.get_mut(ONE).unwrap().marks);
+    field.run(min(5));
+    field.nodes.remove(ONE);
+    field.run(min(5));
+    field = off(field, min(1), roster());
+    field.run(min(5));
+    field.instances.get_mut(ONE).unwrap().marks = marks;
+    field.deaf = true;
+    field.run(min(4 * 60));
+    assert!(!on(&field, ONE).is_empty(), "{}", field.held(ONE, FaultKind::Vanished));
+}
+
+/// A cloud controller deleted an earlier Node of the name within the hour. The kubelet of the next one is dead, and a person drains
+/// it as Reveille is upgraded: the controller manager's word about that comes seconds after the first list.
+#[test]
+fn word_about_an_earlier_node_is_waited_on_after_a_restart() {
+    let mut field = with_a_silent_one();
+    let at = field.now;
+    let node = field.nodes.remove(ONE).unwrap();
+    field = off(field, Span::from_s(30), roster());
+    for reason in ["DeletingNode", "RemovingNode"] {
+        say(&mut field, node.name.as_str(), reason, Some("earlier"), at);
+    }
+    field.run(Span::from_s(10));
+    let at = field.now;
+    let calls = done_to_removed(field, &node, at);
+    assert!(calls.is_empty(), "{calls:?}");
 }

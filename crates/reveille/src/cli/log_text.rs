@@ -6,12 +6,16 @@
 //!
 //! An annotation, a node's name or an error of a cloud may hold a newline with a forged line behind it. It may also hold
 //! an escape sequence for the terminal, or a character that reverses the writing direction. Every field of every event
-//! passes through this module, so the code that logs does not have to handle them. Not here: which events are logged.
+//! passes through this module, so the code that logs does not have to handle them: neither that, nor secrets that such text quotes.
+//! Not here: which events are logged.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
+use reveille_core::diagnose::console::mask_secrets;
 use reveille_core::model::hidden::is_hidden;
+use serde_json::Value;
 use tracing::field::Field;
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::FormatFields;
@@ -34,7 +38,8 @@ pub(crate) fn one_line(text: &str) -> String {
 /// Fields of a line for people: the message, then `name=value`.
 pub(super) fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
     debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
-        let text = one_line(&format!("{value:?}"));
+        // What a service answers may quote a header of ours, and an adapter logs it before the engine's entry masks it.
+        let text = one_line(&mask_secrets(&format!("{value:?}")));
         match field.name() {
             "message" => write!(writer, "{text}"),
             name if writer.has_ansi_escapes() => {
@@ -44,6 +49,26 @@ pub(super) fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
         }
     })
     .delimited(" ")
+}
+
+/// A JSON line without secrets: each string by itself, so that it stays JSON.
+fn masked_json(line: &str) -> Cow<'_, str> {
+    fn mask(value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(masked) = mask_secrets(text) {
+                    *text = masked;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(mask),
+            Value::Object(fields) => fields.values_mut().for_each(mask),
+            _ => {}
+        }
+    }
+    let Cow::Owned(masked) = mask_secrets(line) else { return Cow::Borrowed(line) };
+    let Ok(mut value) = serde_json::from_str::<Value>(line) else { return Cow::Owned(masked) };
+    mask(&mut value);
+    Cow::Owned(format!("{value}\n"))
 }
 
 /// A writer of JSON lines: it escapes characters that JSON allows and a terminal would obey.
@@ -65,6 +90,7 @@ impl<W: Write> Write for JsonLine<W> {
     /// The formatter passes whole lines.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
+        let text = masked_json(&text);
         let mut line = String::with_capacity(text.len());
         for c in text.chars() {
             if is_hidden(c) && c != '\n' {
@@ -80,5 +106,19 @@ impl<W: Write> Write for JsonLine<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_line_that_quotes_a_token_stays_json_without_it() {
+        let line = r#"{"level":"WARN","fields":{"why":"400: X-Auth-Token: gAAAAABm1234567890abcdef refused \"x\""}}"#;
+        let masked = masked_json(line);
+        assert!(!masked.contains("gAAAAABm1234567890abcdef"), "{masked}");
+        assert!(serde_json::from_str::<Value>(&masked).is_ok(), "{masked}");
+        assert_eq!(masked_json(r#"{"a":1}"#), r#"{"a":1}"#);
     }
 }

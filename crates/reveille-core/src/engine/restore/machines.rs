@@ -53,7 +53,15 @@ impl Replay {
                     memory.born = None;
                 }
             }
-            Record::LostTogether { machines, .. } => machines.into_iter().for_each(|it| self.state.lose(it)),
+            Record::LostTogether { machines, .. } => {
+                let is_alone = machines.len() == 1;
+                for machine in machines {
+                    self.state.lose(machine.clone());
+                    if is_alone {
+                        self.state.cluster.lost_together.set_alone(&machine);
+                    }
+                }
+            }
             Record::Born { at, machine } => {
                 let at = at.min(self.state.now);
                 self.state.out_of_sight.entry(machine).born = Some(at);

@@ -222,7 +222,7 @@ impl ClusterView {
     /// migration left in an error state served on until its Node went with the others, and was deleted then.
     fn note_lost_together(&mut self, fleet: Fleet<'_>) -> Vec<MachineKey> {
         let is_told = !self.by_name.asked.is_empty();
-        if !is_told && self.lost_together.nodes() == 0 {
+        if !is_told && self.lost_together.together() == 0 {
             return Vec::new();
         }
         let lost = self.lost.iter().filter_map(|name| self.nodes.get(name)?.link.as_ref());
@@ -246,7 +246,7 @@ impl ClusterView {
     /// With those that are lost together already, so many more are too many: a store that is restored once more. Neither
     /// number is too many by itself, where some of the first are back (seed 5450350).
     fn are_too_many_beside_those_lost(&self, more: usize, fleet: Fleet<'_>) -> bool {
-        let before = self.lost_together.nodes() + self.missing_before;
+        let before = self.lost_together.together() + self.missing_before;
         more > 0 && fleet.is_known() && more + before > fleet.timing.may_lack(self.linked + before)
     }
 

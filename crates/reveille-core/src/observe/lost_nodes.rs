@@ -8,8 +8,8 @@
 //!                                              └─ together: how many Nodes were lost so, which counts for the next ones
 //! ```
 //!
-//! The ledger keeps all kinds alike (`Record::LostTogether`): whether it had a Node follows from whether the machine had joined, and
-//! one that stands in a record by itself went by itself.
+//! The ledger keeps all kinds alike (`Record::LostTogether`): whether it had a Node follows from whether the machine had joined,
+//! and one that stands in a record by itself went by itself.
 
 use std::collections::BTreeSet;
 

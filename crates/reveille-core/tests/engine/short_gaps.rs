@@ -538,8 +538,8 @@ fn machines_that_are_held_alone_pull_no_other_one_in() {
     }
 }
 
-/// A Node that no person drained goes in our sight while its machine has no marks. The next process, which begins before the marks
-/// are back, knows that it was seen.
+/// A Node that no person drained goes in our sight while its machine has no marks. The next process, which begins before the
+/// marks are back, knows that it was seen.
 #[test]
 fn node_seen_to_go_while_unmarked_is_missed_after_a_restart() {
     let mut field = fleet();
@@ -555,8 +555,8 @@ fn node_seen_to_go_while_unmarked_is_missed_after_a_restart() {
     assert!(!on(&field, ONE).is_empty(), "{}", field.held(ONE, FaultKind::Vanished));
 }
 
-/// A cloud controller deleted an earlier Node of the name within the hour. The kubelet of the next one is dead, and a person drains
-/// it as Reveille is upgraded: the controller manager's word about that comes seconds after the first list.
+/// A cloud controller deleted an earlier Node of the name within the hour. The kubelet of the next one is dead, and a person
+/// drains it as Reveille is upgraded: the controller manager's word about that comes seconds after the first list.
 #[test]
 fn word_about_an_earlier_node_is_waited_on_after_a_restart() {
     let mut field = with_a_silent_one();

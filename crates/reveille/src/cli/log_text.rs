@@ -6,8 +6,8 @@
 //!
 //! An annotation, a node's name or an error of a cloud may hold a newline with a forged line behind it. It may also hold
 //! an escape sequence for the terminal, or a character that reverses the writing direction. Every field of every event
-//! passes through this module, so the code that logs does not have to handle them: neither that, nor secrets that such text quotes.
-//! Not here: which events are logged.
+//! passes through this module, so the code that logs does not have to handle them: neither that, nor secrets that such text
+//! quotes. Not here: which events are logged.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};

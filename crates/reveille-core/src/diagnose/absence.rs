@@ -280,6 +280,8 @@ fn judge_stand_in(context: JudgeContext<'_>, seen: &Seen, real: &NodeName, other
     if let MachineState::Absent(absence) = &mut machine_state {
         let fact = NodeFact::StandIn(other.clone());
         absence.finding.evidence.push(context.evidence(Source::Nodes, fact));
+        // The one that is gone may have shown this machine for a while, and have been another's (seed 10201085).
+        absence.finding.confidence = absence.finding.confidence.min(Confidence::Likely);
     }
     machine_state
 }

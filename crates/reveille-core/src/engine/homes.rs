@@ -362,31 +362,45 @@ impl State {
     }
 
     /// The Node shows the machine again that joined as it before another one took it over: no host name was given away, a kubelet
-    /// had shown another machine's identity. That machine has its own Node again, where it has one: it was told of as one whose
-    /// Node a cloud controller deleted when this one went (seed 9300074). Where it has none, it is as before: a person who had
-    /// drained it has it in hand (seed 9301868).
+    /// had shown another machine's identity. It waits for nothing where the other one has a Node of its own.
     pub(super) fn give_back(&mut self, name: &NodeName) {
         let Some(heir) = self.homes.heirs.get(name).cloned() else { return };
         let Some(node) = self.cluster.nodes.get(name) else { return };
         let shown = join::find(&self.clouds, &self.cluster, &node.node).map(|link| link.machine());
         let shows_heir = self.context().views().runs_on(&node.node).as_ref() == Some(&heir);
-        if shows_heir || shown.is_none_or(|shown| shown == heir || !self.is_there_as(&shown, &node.node)) {
+        let Some(shown) = shown.filter(|shown| *shown != heir && self.is_there_as(shown, &node.node)) else {
+            return;
+        };
+        if shows_heir {
             return;
         }
-        let Some(own) = self.own_node(&heir, name) else {
+        if self.own_node(&heir, name).is_some() {
+            self.homes.heirs.remove(name);
+            self.note_given_back(name, heir, &shown);
+        } else {
             self.dirty.insert(heir.clone());
-            return self.note_own_lost(heir);
-        };
-        self.homes.heirs.remove(name);
-        self.note_home(&own, &heir);
-        let uid = self.cluster.nodes.get(&own).map(|own| own.node.uid.clone());
-        let MachineKey::Instance(cloud, id) = &heir else { return };
+            self.note_own_lost(heir);
+        }
+    }
+
+    /// The Node was another machine's for a while, and is the one's again that had joined as it before. The other one has its own
+    /// Node again, where it has one: it was told of as one whose Node a cloud controller deleted when this one went (seed
+    /// 9300074). Where it has none, it is as before: a person who had drained it has it in hand (seeds 9301868 and 10200683).
+    pub(super) fn note_given_back(&mut self, name: &NodeName, from: MachineKey, to: &MachineKey) {
+        if from == *to || !self.homes.is_home(name, |home| home == to) || !stands(Safeguard::OwnHome) {
+            return;
+        }
+        let own = self.own_node(&from, name);
+        let uid = own.as_ref().and_then(|own| self.cluster.nodes.get(own)).map(|own| own.node.uid.clone());
+        let MachineKey::Instance(cloud, id) = &from else { return };
         let view = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id));
         let Some(seen) = view.filter(|seen| seen.joined.as_ref() == Some(name)) else { return };
+        self.dirty.insert(from.clone());
+        let Some(own) = own else { return self.note_own_lost(from) };
         (seen.joined, seen.joined_uid) = (Some(own.clone()), uid);
         let pool = seen.pool().cloned();
-        self.dirty.insert(heir.clone());
-        self.newly_joined.push(Joined { machine: heir, node: own, pool });
+        self.note_home(&own, &from);
+        self.newly_joined.push(Joined { machine: from, node: own, pool });
     }
 
     /// Another Node that leads to the machine by what it shows.

@@ -123,7 +123,11 @@ impl State {
         }
         let strong = link.as_ref().is_some_and(|link| link.by.is_strong());
         self.cluster.set_weak(name, !strong);
+        let now_of = link.as_ref().map(Link::machine);
         self.cluster.set_link(name, link);
+        if let Some((from, to)) = old.as_ref().map(Link::machine).zip(now_of) {
+            self.note_given_back(name, from, &to);
+        }
         self.mark_sharing(name);
         self.note_joined(name);
     }

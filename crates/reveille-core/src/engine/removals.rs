@@ -152,9 +152,11 @@ impl State {
             let name = memory.node.as_ref().filter(is_its);
             let node = name.and_then(|name| self.cluster.nodes.get(name));
             let Some(node) = node else { continue };
-            back.push(key.clone());
             let signs = memory.signs.clone().on(&node.node);
-            let is_its = match belongs_to(&node.node, id) {
+            let whose = belongs_to(&node.node, id);
+            // A successor's Node under its name is not its coming back.
+            back.extend((whose != BelongsTo::Another).then(|| key.clone()));
+            let is_its = match whose {
                 BelongsTo::It => true,
                 BelongsTo::Unsaid => signs.holds_more_than(&memory.signs),
                 BelongsTo::Another => false,
@@ -259,16 +261,7 @@ impl State {
         if seen.left.is_some() {
             return false;
         }
-        // A silent second Node that names it says nothing of the one that went before the machine came in sight (seed 9902135).
-        let drained = || self.drained_unseen(cloud, seen);
-        let node = match &seen.joined {
-            Some(joined)
-                if seen.was_ready || seen.instance.node_names().any(|name| name == joined.as_str()) =>
-            {
-                Some(joined.clone())
-            }
-            joined => drained().or_else(|| joined.clone()),
-        };
+        let node = seen.joined.clone().or_else(|| self.drained_unseen(cloud, seen));
         // Of most that are absent the Node is there, and the words of events need not be looked through.
         let goes_on = match &node {
             Some(node) => !self.cluster.nodes.contains_key(node) || self.was_taken_over_unwatched(key, node),
@@ -328,8 +321,7 @@ impl State {
     /// been taken away. Of one whose whole life was seen, a word about its name is about a namesake, but for what a kubelet said
     /// since then, where no Node of that name was ever shown: an API server shows an old state for hours (seed 7204868).
     fn drained_unseen(&self, cloud: &CloudName, seen: &Seen) -> Option<NodeName> {
-        let serves = seen.nodes.iter().any(|node| self.cluster.answers(node));
-        if serves || !stands(Safeguard::DrainsUnseen) {
+        if !seen.nodes.is_empty() || !stands(Safeguard::DrainsUnseen) {
             return None;
         }
         let was_watched = seen.was_watched_from_birth();

@@ -55,9 +55,9 @@ pub(super) struct NodesSeen {
     /// Nodes that went in a gap, and nothing tells whether they were drained. Before the first list of a process, those that the
     /// ledger knows: any of them may have gone.
     names: BTreeMap<NodeName, Gap>,
-    /// Machines whose Nodes' names others may have taken in a gap: no Node of that name has shown them since then. With the time
-    /// at which one of that name went in our sight.
-    taken: BTreeMap<MachineKey, Option<Time>>,
+    /// Machines whose Nodes' names others may have taken in a gap: no Node of that name has shown them since then. And
+    /// whether one of that name went.
+    taken: BTreeMap<MachineKey, bool>,
     /// What happened to Nodes since then is known, by what was watched or by events that had not expired. `None`: no process was
     /// there before.
     told_from: Option<Time>,
@@ -308,8 +308,8 @@ impl State {
             }
             // Whose it was is not known.
             for key in self.last_joined_as(name) {
-                if let Some(gone_at) = self.nodes_seen.taken.get_mut(&key) {
-                    gone_at.get_or_insert(self.now);
+                if let Some(is_gone) = self.nodes_seen.taken.get_mut(&key) {
+                    *is_gone = true;
                 }
             }
         }
@@ -326,7 +326,7 @@ impl State {
     fn note_name_taken(&mut self, name: &NodeName) {
         for key in self.last_joined_as(name) {
             if !self.is_shown_by(&key, name) {
-                self.nodes_seen.taken.insert(key, None);
+                self.nodes_seen.taken.insert(key, false);
             }
         }
     }
@@ -338,7 +338,7 @@ impl State {
 
     /// The Node that it stood as shows another machine again.
     pub(super) fn note_own_lost(&mut self, key: MachineKey) {
-        self.nodes_seen.taken.insert(key, None);
+        self.nodes_seen.taken.insert(key, false);
     }
 
     /// Its Node went in our sight, or in a gap that events outlive, and with no sign. The next process knows it from the ledger:
@@ -357,8 +357,9 @@ impl State {
             false
         } else {
             let is_told = self.cluster.lost_together.contains(key);
-            let is_seen =
-                self.cluster.source.trust(self.now).is_given() && !self.nodes_seen.names.contains_key(node);
+            let is_seen = self.cluster.source.trust(self.now).is_given()
+                && !self.nodes_seen.names.contains_key(node)
+                && !self.nodes_seen.taken.contains_key(key);
             let stays = seen.pool().is_some() && !seen.goes();
             let is_signed = || {
                 seen.left.is_some() || signs.removal.is_some() || vanished::was_cordoned(&self.cluster, node)
@@ -424,10 +425,11 @@ impl State {
     /// name, which is there beside it and silent, says nothing of the one that went.
     pub(super) fn note_went_unwatched(&mut self, key: &MachineKey, node: &NodeName) {
         // The name stays: two machines may have joined as that Node, one after the other.
-        let of_another = || self.nodes_seen.taken.get(key).copied().flatten().map(Gap::Short);
         let is_there = self.cluster.nodes.contains_key(node);
-        let gap = self.nodes_seen.names.get(node).copied().or_else(|| of_another().filter(|_| !is_there));
-        let is_unwatched = match gap {
+        // What is told of the Node that went then may be about another machine.
+        let was_anothers = !is_there && self.nodes_seen.taken.get(key) == Some(&true);
+        let is_unwatched = match self.nodes_seen.names.get(node).copied() {
+            _ if was_anothers && stands(Safeguard::ShortGaps) => !self.was_seen_to_go(key),
             Some(Gap::Long) => true,
             Some(Gap::Short(ended)) => self.went_in_short_gap(key, node, ended),
             None => false,
@@ -446,11 +448,11 @@ impl State {
         if self.was_seen_to_go(key) || !stands(Safeguard::ShortGaps) {
             return false;
         }
-        // Of an object that no process of ours has seen, an earlier word may be all that has come by now.
-        let is_known = self.context().seen(key).is_some_and(|(_, seen)| seen.joined_uid.is_some());
-        let may_come = self.now < ended + EVENTS_COME;
-        let is_by_cloud = vanished::was_deleted_by_cloud(&self.cluster, node) && (is_known || !may_come);
-        let until = Some(ended + EVENTS_COME).filter(|_| !is_by_cloud && may_come);
+        // Until then a word about an earlier object may be all that has come.
+        let until = Some(ended + EVENTS_COME).filter(|until| self.now < *until);
+        let own = self.context().seen(key).and_then(|(_, seen)| seen.joined_uid.clone());
+        let is_by_cloud =
+            until.is_none() && vanished::was_deleted_by_cloud(&self.cluster, node, own.as_ref());
         self.await_word(key, until);
         if is_by_cloud && self.nodes_seen.seen_to_go.insert(key.clone()) {
             let signs = self.context().seen(key).map(|(_, seen)| seen.signs.clone());

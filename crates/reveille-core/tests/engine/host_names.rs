@@ -657,3 +657,19 @@ fn node_that_showed_a_drained_machine_is_no_leftover_of_it() {
     field.run(min(4 * 60));
     assert!(made(&field).is_empty(), "{:?}", made(&field));
 }
+
+/// The same where a process begins while the other kubelet shows it, and takes that for true at once (seed 10200683).
+#[test]
+fn identity_shown_at_a_start_ends_no_hold_for_good() {
+    let mut field = fleet("uuid", 12, roster());
+    field.run(min(20));
+    field.nodes.remove("i005");
+    field = off(field, min(1), roster());
+    field.run(min(5));
+    field.nodes.get_mut("i004").unwrap().system_uuid = Some("i005".into());
+    field = off(field, min(1), roster());
+    field.run(min(1));
+    field.nodes.get_mut("i004").unwrap().system_uuid = Some("i004".into());
+    field.run(min(6 * 60));
+    assert!(on(&field, "i005").is_empty(), "{:?}", made(&field));
+}

@@ -571,3 +571,24 @@ fn word_about_an_earlier_node_is_waited_on_after_a_restart() {
     let calls = done_to_removed(field, &node, at);
     assert!(calls.is_empty(), "{calls:?}");
 }
+
+/// A cloud controller deletes the Node in a gap, its machine registers again, dies, and is drained: the word is about the object
+/// before.
+#[test]
+fn word_about_the_object_before_the_drained_one_frees_nothing() {
+    let mut field = fleet();
+    api_down(&mut field, min(20));
+    let node = field.nodes.remove(ONE).unwrap();
+    api_down(&mut field, min(5));
+    let at = field.now;
+    field.now = field.now + Span::from_s(1);
+    field.sync_nodes();
+    for (reason, uid) in
+        [("DeletingNode", node.uid.as_str()), ("RemovingNode", node.uid.as_str()), ("RemovingNode", "later")]
+    {
+        say(&mut field, node.name.as_str(), reason, Some(uid), at);
+    }
+    field.deaf = true;
+    field.run(min(4 * 60));
+    assert!(on(&field, ONE).is_empty(), "{:?}", made(&field));
+}

@@ -522,25 +522,3 @@ fn drain_told_of_a_machine_that_lost_its_marks_is_kept() {
     field.run(min(6 * 60));
     assert!(!touched(&field, ONE), "{:?}", made(&field));
 }
-
-/// The Node of a machine that is not the roster's names no instance, and is drained. A silent second Node names it. Hours later
-/// the pool's tags are put on it (seed 9902135).
-#[test]
-fn silent_second_node_hides_no_drain_before_first_sight() {
-    let mut field = fleet();
-    field.add_machine("new", true);
-    let marks = std::mem::take(&mut field.instances.get_mut("new").unwrap().marks);
-    let its = field.nodes.get_mut("new").unwrap();
-    (its.provider, its.system_uuid) = (Provider::Unset, Some("hardware".into()));
-    let mut twin = node("new", Ready::Unknown);
-    (twin.name, twin.uid) = ("twin".into(), "uid-twin".into());
-    field.nodes.insert("twin".into(), twin);
-    field.run(min(30));
-    field.nodes.get_mut("new").unwrap().cordoned = true;
-    field.run(min(2));
-    field.nodes.remove("new");
-    field.run(min(30));
-    field.instances.get_mut("new").unwrap().marks = marks;
-    field.run(min(6 * 60));
-    assert!(!touched(&field, "new"), "{:?}", made(&field));
-}

@@ -357,12 +357,13 @@ impl Drive {
                     self.tell(format!("{who} goes on"));
                     self.world.listings_lost_since(self.stepped_at);
                     self.run = Run::Running;
-                    let slept =
-                        self.asleep_since.filter(|_| !self.is_former).map(|since| self.now.since(since));
+                    // That the process that leads now sleeps is its own affair: its watch never listed again.
+                    let asleep_since = self.asleep_since.filter(|_| !self.is_former);
+                    let slept = asleep_since.map(|since| self.now.since(since));
                     if let Some((oracle, slept)) = self.oracle.as_mut().zip(slept) {
                         oracle.woke_up(self.now, slept);
                     }
-                    if let Some(since) = self.asleep_since
+                    if let Some(since) = asleep_since
                         && self.lists_after(self.now.since(since))
                     {
                         self.world.wake_up();
@@ -373,7 +374,7 @@ impl Drive {
                     let backlog = std::mem::take(&mut self.backlog);
                     backlog.into_iter().for_each(|event| self.step(event));
                     // One that dies amid that has not taken in what it slept through (seed 7805334).
-                    self.asleep_since = None;
+                    self.asleep_since = self.asleep_since.filter(|_| self.is_former);
                 }
             }
             Run::Dead(until) if self.now >= until => self.restart(),

@@ -78,10 +78,14 @@ pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
 }
 
 /// Whether a cloud controller said that it deleted the last Node of this name, because it did not find its instance. That is no
-/// drain. What it said of an object before that one says nothing.
-pub fn was_deleted_by_cloud(cluster: &ClusterView, name: &NodeName) -> bool {
-    let told: Vec<&NodeEvent> = cluster.events_about(name).filter(|event| event.is_removal()).collect();
-    last_removal(&told).iter().any(|event| &*event.reason == DELETING_NODE)
+/// drain. What it said of an object before that one says nothing, and where the machine's own object is known, nothing counts of
+/// another one: the one after it may have been drained.
+pub fn was_deleted_by_cloud(cluster: &ClusterView, name: &NodeName, own: Option<&NodeUid>) -> bool {
+    let removals = cluster.node_events().map(|(_, event)| event);
+    let told: Vec<&NodeEvent> = removals.filter(|event| event.node == *name && event.is_removal()).collect();
+    let last = last_removal(&told);
+    let is_own = |event: &NodeEvent| own.zip(event.uid.as_ref()).is_none_or(|(own, about)| own == about);
+    last.iter().all(|event| is_own(event)) && last.iter().any(|event| &*event.reason == DELETING_NODE)
 }
 
 /// Of which Nodes that machines of these names may have a kubelet said that they were cordoned, when that was heard last, and

@@ -39,7 +39,7 @@ pub(crate) fn one_line(text: &str) -> String {
 pub(super) fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
     debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
         // What a service answers may quote a header of ours, and an adapter logs it before the engine's entry masks it.
-        let text = one_line(&mask_secrets(&format!("{value:?}")));
+        let text = without_secrets(one_line(&format!("{value:?}")));
         match field.name() {
             "message" => write!(writer, "{text}"),
             name if writer.has_ansi_escapes() => {
@@ -51,22 +51,34 @@ pub(super) fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
     .delimited(" ")
 }
 
+/// What masking puts in a secret's place.
+const MASK: &str = "[masked]";
+
+/// Masking drops what a terminal obeys as well: text without a secret stays as it is.
+fn without_secrets(text: String) -> String {
+    match mask_secrets(&text) {
+        Cow::Owned(masked) if masked.contains(MASK) => masked,
+        _ => text,
+    }
+}
+
 /// A JSON line without secrets: each string by itself, so that it stays JSON.
 fn masked_json(line: &str) -> Cow<'_, str> {
     fn mask(value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Cow::Owned(masked) = mask_secrets(text) {
-                    *text = masked;
-                }
+                *text = without_secrets(std::mem::take(text));
             }
             Value::Array(items) => items.iter_mut().for_each(mask),
             Value::Object(fields) => fields.values_mut().for_each(mask),
             _ => {}
         }
     }
-    let Cow::Owned(masked) = mask_secrets(line) else { return Cow::Borrowed(line) };
-    let Ok(mut value) = serde_json::from_str::<Value>(line) else { return Cow::Owned(masked) };
+    let masked = mask_secrets(line);
+    if !masked.contains(MASK) {
+        return Cow::Borrowed(line);
+    }
+    let Ok(mut value) = serde_json::from_str::<Value>(line) else { return masked };
     mask(&mut value);
     Cow::Owned(format!("{value}\n"))
 }

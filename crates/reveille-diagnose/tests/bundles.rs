@@ -146,7 +146,9 @@ fn the_report_of_a_healthy_machine_raises_no_alarm() {
     members.push((format!("{top}/sos_commands/kubernetes/journalctl_--no-pager_--unit_kubelet"), WELL));
     let members: Vec<(&str, &str)> = members.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let (diagnosis, _) = read("report.tar", &members);
-    assert_eq!(diagnosis, Diagnosis::default());
+    assert!(diagnosis.findings.is_empty(), "{diagnosis:?}");
+    // One line of a kubelet proves nothing either.
+    assert!(diagnosis.unknown.as_ref().is_some_and(|unknown| unknown.lines.is_empty()), "{diagnosis:?}");
 }
 
 #[test]

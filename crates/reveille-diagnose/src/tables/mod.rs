@@ -8,12 +8,16 @@
 //! bounded sets, so that a log that looks like a table costs no memory.
 
 mod identity;
+mod objects;
+mod records;
 mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use identity::Identity;
 pub(crate) use identity::MachineId;
+use objects::{Objects, Told};
+use records::Columns;
 use versions::Versions;
 
 /// What a listing can show.
@@ -45,11 +49,19 @@ pub enum Fact {
     ProviderIdOfAnotherMachine,
     /// Interfaces with different MTUs.
     MtuDiffers,
+    /// Every machine record or claim of a listing runs.
+    AllMachinesWell,
+    /// A machine record or claim names no instance.
+    MachineNotMade,
+    /// A machine record or claim has an instance, and no Node.
+    MachineNotJoined,
+    /// A machine record or claim has a Node and is not ready.
+    MachineNotReady,
 }
 
 impl Fact {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 17] = [
         Self::CsrPendingClient,
         Self::CsrPendingServing,
         Self::CsrPendingNode,
@@ -63,6 +75,10 @@ impl Fact {
         Self::SameHostName,
         Self::ProviderIdOfAnotherMachine,
         Self::MtuDiffers,
+        Self::AllMachinesWell,
+        Self::MachineNotMade,
+        Self::MachineNotJoined,
+        Self::MachineNotReady,
     ];
 
     /// The name that the catalogue uses.
@@ -81,6 +97,10 @@ impl Fact {
             Self::SameHostName => "same-host-name",
             Self::ProviderIdOfAnotherMachine => "provider-id-of-another-machine",
             Self::MtuDiffers => "mtu-differs",
+            Self::AllMachinesWell => "all-machines-well",
+            Self::MachineNotMade => "machine-not-made",
+            Self::MachineNotJoined => "machine-not-joined",
+            Self::MachineNotReady => "machine-not-ready",
         }
     }
 
@@ -124,8 +144,19 @@ const POD_NETWORKS: [&str; 22] = [
     "cni",
 ];
 /// Words of headers and fields: a long log is looked at from such a word on.
-pub(crate) const WORDS: [&str; 8] =
-    ["requestor", "restarts", "roles", "providerid", "uuid", "machine-id", "machineid", "mtu"];
+pub(crate) const WORDS: [&str; 11] = [
+    "requestor",
+    "restarts",
+    "roles",
+    "providerid",
+    "uuid",
+    "machine-id",
+    "machineid",
+    "mtu",
+    "phase",
+    "capacity",
+    "apiversion",
+];
 /// Rows of one table: what is longer is no table any more.
 const ROWS_MAX: u64 = 5_000;
 /// Rows, ids and lengths that are kept.
@@ -137,6 +168,7 @@ enum Table {
     Requests,
     Nodes,
     Pods,
+    Records,
     Other,
 }
 
@@ -158,6 +190,10 @@ pub(crate) struct Listing {
     system_uuids: Vec<String>,
     provider_ids: Vec<(u64, String, String)>,
     mtus: BTreeMap<u32, (u64, String)>,
+    objects: Objects,
+    columns: Columns,
+    /// A record that is well, where none that is not was shown.
+    well: Option<(u64, String)>,
     shown: Vec<Shown>,
 }
 
@@ -178,13 +214,16 @@ impl Listing {
             system_uuids: Vec::new(),
             provider_ids: Vec::new(),
             mtus: BTreeMap::new(),
+            objects: Objects::default(),
+            columns: Columns::default(),
+            well: None,
             shown: Vec::new(),
         }
     }
 
     /// Whether rows of a table are expected.
     pub(crate) fn is_open(&self) -> bool {
-        self.table != Table::None
+        self.table != Table::None || self.objects.is_open()
     }
 
     /// Reads a line as a person reads it.
@@ -194,8 +233,11 @@ impl Listing {
         if line.len() > ROW_BYTES_MAX {
             return;
         }
+        if let Some(told) = self.objects.read(number, line) {
+            self.object(told);
+        }
         let words: Vec<&str> = line.split_whitespace().collect();
-        if self.header(&words) {
+        if self.header(line, &words) {
             return;
         }
         self.rows += 1;
@@ -206,6 +248,11 @@ impl Listing {
             Table::Requests => self.request(number, line, &words),
             Table::Nodes => self.node(number, line, &words),
             Table::Pods => self.pod(number, line, &words),
+            Table::Records => {
+                if let Some(fact) = self.columns.record(line).fact() {
+                    self.machine(fact, number, line);
+                }
+            }
             Table::Other | Table::None => {}
         }
         self.field(number, line, &words);
@@ -213,7 +260,7 @@ impl Listing {
         self.mtu(number, line, &words);
     }
 
-    fn header(&mut self, words: &[&str]) -> bool {
+    fn header(&mut self, line: &str, words: &[&str]) -> bool {
         if !words.first().is_some_and(|word| *word == "NAME" || *word == "NAMESPACE") {
             if words.is_empty() {
                 self.table = Table::None;
@@ -221,12 +268,15 @@ impl Listing {
             return false;
         }
         let has = |name: &str| words.contains(&name);
+        let records = Columns::of(line);
         self.table = match () {
+            () if records.is_some() => Table::Records,
             () if has("REQUESTOR") && has("CONDITION") => Table::Requests,
             () if has("READY") && has("STATUS") => Table::Pods,
             () if has("STATUS") && (has("ROLES") || has("VERSION")) => Table::Nodes,
             () => Table::Other,
         };
+        self.columns = records.unwrap_or_default();
         self.rows = 0;
         self.status_column = words.iter().position(|word| *word == "STATUS").unwrap_or(0);
         self.identity.head(words);
@@ -272,6 +322,27 @@ impl Listing {
         // What a later listing of the same source says is what counts.
         if let Some(name) = words.first().filter(|_| self.ready_names.len() < KEPT_MAX) {
             self.ready_names.insert((*name).to_ascii_lowercase(), ready);
+        }
+    }
+
+    fn object(&mut self, told: Told) {
+        match told {
+            Told::Node { name, ready, line, text } => {
+                let first = if ready { &mut self.ready } else { &mut self.not_ready };
+                first.get_or_insert_with(|| (line, format!("{name}: {text}")));
+                if self.ready_names.len() < KEPT_MAX {
+                    self.ready_names.insert(name.to_ascii_lowercase(), ready);
+                }
+            }
+            Told::Machine { fact, line, text } => self.machine(fact, line, &text),
+        }
+    }
+
+    fn machine(&mut self, fact: Fact, line: u64, text: &str) {
+        if fact == Fact::AllMachinesWell {
+            self.well.get_or_insert_with(|| (line, text.to_owned()));
+        } else {
+            self.show(fact, line, text);
         }
     }
 
@@ -347,6 +418,15 @@ impl Listing {
 
     /// What the source showed, when it is over.
     pub(crate) fn end(mut self) -> Vec<Shown> {
+        if let Some(told) = self.objects.end() {
+            self.object(told);
+        }
+        let is_ill = |shown: &Shown| {
+            matches!(shown.fact, Fact::MachineNotMade | Fact::MachineNotJoined | Fact::MachineNotReady)
+        };
+        if let Some((line, text)) = self.well.take().filter(|_| !self.shown.iter().any(is_ill)) {
+            self.show(Fact::AllMachinesWell, line, &text);
+        }
         match (self.not_ready.take(), self.ready.take()) {
             (Some((line, text)), _) => self.show(Fact::SomeNodeNotReady, line, &text),
             (None, Some((line, text))) => self.show(Fact::AllNodesReady, line, &text),

@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use reveille_core::diagnose::console::mask_secrets;
+use reveille_core::diagnose::console::{MASK, mask_secrets};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::private;
@@ -27,7 +27,6 @@ use crate::target::agent_config::{AgentConfig, own_token_file};
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, Kind, Token};
 
-const MASK: &str = "[masked]";
 /// A shorter secret would mask ordinary words; a secret is found by this many first bytes.
 const HEAD: usize = 8;
 /// The number of secrets with the same beginning, and their length, that are compared at one place. Tokens of one issuer

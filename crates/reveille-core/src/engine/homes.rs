@@ -345,11 +345,8 @@ impl State {
     /// As long as a machine serves under a Node of its own that shows it, no other one is waited for.
     fn restart_waits(&mut self) {
         let serves = |machine: &MachineKey, but: &NodeName| {
-            let shows_it = |other: &NodeName| {
-                let link = self.cluster.nodes.get(other).and_then(|seen| seen.link.as_ref());
-                link.is_some_and(|link| link.by != LinkedBy::Home)
-            };
-            let serves = |other: &NodeName| other != but && self.cluster.answers(other) && shows_it(other);
+            let serves =
+                |other: &NodeName| other != but && self.cluster.answers(other) && self.shows_its(other);
             self.context().seen(machine).is_none_or(|(_, seen)| seen.nodes.iter().any(serves))
         };
         let waits = self.homes.waits.iter().filter(|(node, (machine, _))| serves(machine, node));
@@ -406,11 +403,12 @@ impl State {
     /// Another Node that leads to the machine by what it shows.
     fn own_node(&self, machine: &MachineKey, but: &NodeName) -> Option<NodeName> {
         let (_, seen) = self.context().seen(machine)?;
-        let shows_it = |node: &NodeName| {
-            let link = self.cluster.nodes.get(node).and_then(|seen| seen.link.as_ref());
-            link.is_some_and(|link| link.by != LinkedBy::Home)
-        };
-        seen.nodes.iter().find(|node| *node != but && shows_it(node)).cloned()
+        seen.nodes.iter().find(|node| *node != but && self.shows_its(node)).cloned()
+    }
+
+    /// The Node leads to its machine by what it shows.
+    fn shows_its(&self, node: &NodeName) -> bool {
+        self.cluster.nodes.get(node).and_then(|seen| seen.link.as_ref()).is_some_and(Link::is_shown)
     }
 
     /// The machine that had joined as this Node is there no more, or runs no more: the Node may be another's now.

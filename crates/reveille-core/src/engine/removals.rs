@@ -21,7 +21,7 @@ use crate::model::node::{Node, NodeEvent, Provider, Ready};
 use crate::model::signs::{self, Removal};
 use crate::model::time::{ServiceTime, Time};
 use crate::observe::cloud::{Left, SERVED_WITHIN, Seen};
-use crate::observe::cluster::{LinkedBy, NodeSeen};
+use crate::observe::cluster::{Link, NodeSeen};
 use crate::observe::machine_signs::Signs;
 use crate::observe::remembered::Remembered;
 use crate::record::{Joined, Record};
@@ -83,10 +83,8 @@ impl State {
         let on_nodes = its.iter().map(|node| signs.clone().on(node));
         let on_nodes = on_nodes.reduce(|signs, others| signs.with_holds_of(&others));
         // What stood on the one that it joined as, and that is gone or shows another machine, no other one takes back.
-        let shows_it = |node: &NodeSeen| {
-            let is_by_home = node.link.as_ref().is_some_and(|link| link.by == LinkedBy::Home);
-            !is_by_home && !shows_another(node, id)
-        };
+        let shows_it =
+            |node: &NodeSeen| node.link.as_ref().is_none_or(Link::is_shown) && !shows_another(node, id);
         let is_its = |name: &NodeName| self.cluster.nodes.get(name).is_some_and(shows_it);
         let is_there = seen.joined.as_ref().is_none_or(is_its);
         let is_kept = !is_there && stands(Safeguard::OwnHome);
@@ -114,7 +112,7 @@ impl State {
             return true;
         }
         let names_it = matches!(&node.node.provider, Provider::Instance(named) if named == id);
-        let link = node.link.as_ref().filter(|link| link.by != LinkedBy::Home);
+        let link = node.link.as_ref().filter(|link| link.is_shown());
         let leads_here = names_it || link.is_some_and(|link| link.machine() == *key);
         leads_here && self.context().views().runs_on(&node.node).is_none()
     }

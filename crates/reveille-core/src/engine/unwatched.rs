@@ -357,9 +357,7 @@ impl State {
             false
         } else {
             let is_told = self.cluster.lost_together.contains(key);
-            let is_seen = self.cluster.source.trust(self.now).is_given()
-                && !self.nodes_seen.names.contains_key(node)
-                && !self.nodes_seen.taken.contains_key(key);
+            let is_seen = self.goes_in_sight(key, node);
             let stays = seen.pool().is_some() && !seen.goes();
             let is_signed = || {
                 seen.left.is_some() || signs.removal.is_some() || vanished::was_cordoned(&self.cluster, node)
@@ -371,12 +369,15 @@ impl State {
         }
     }
 
+    /// What goes now is seen to go, and this Node was the machine's own.
+    fn goes_in_sight(&self, key: &MachineKey, node: &NodeName) -> bool {
+        let is_unseen = self.nodes_seen.names.contains_key(node) || self.nodes_seen.taken.contains_key(key);
+        self.cluster.source.trust(self.now).is_given() && !is_unseen
+    }
+
     /// The same of one that is out of sight: a person took its marks off, or its cloud was not listed yet.
     pub(super) fn note_seen_to_go_out_of_sight(&mut self, key: &MachineKey, node: &NodeName) {
-        let is_seen = self.cluster.source.trust(self.now).is_given()
-            && !self.nodes_seen.names.contains_key(node)
-            && !self.nodes_seen.taken.contains_key(key)
-            && !vanished::was_cordoned(&self.cluster, node);
+        let is_seen = self.goes_in_sight(key, node) && !vanished::was_cordoned(&self.cluster, node);
         let memory = self.out_of_sight.get_mut(key).filter(|memory| {
             let is_free = memory.left.is_none() && !memory.lost_together && memory.signs.removal.is_none();
             is_free && memory.node.as_ref() == Some(node)

@@ -189,6 +189,11 @@ impl Link {
         self.by.is_strong() || matches!(self.by, LinkedBy::Home)
     }
 
+    /// What the Node shows leads to the machine, and not only that the machine joined as it.
+    pub const fn is_shown(&self) -> bool {
+        !matches!(self.by, LinkedBy::Home)
+    }
+
     /// The machine that the node stands for.
     pub fn machine(&self) -> MachineKey {
         MachineKey::Instance(self.cloud.clone(), self.instance.clone())

@@ -2,7 +2,7 @@
 //! whether they ever had one.
 //!
 //! ```text
-//!  a Node went so ─▶ insert ─────────────┐
+//!  Nodes went together ─▶ insert ────────────────┐
 //!  by itself, and no watch told ─▶ insert_alone ─┤
 //!  a life that nothing tells of ─▶ hold ─────────┴▶ held, until the machine has a Node again ─▶ remove
 //!                                              └─ together: how many Nodes were lost so, which counts for the next ones

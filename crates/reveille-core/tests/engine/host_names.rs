@@ -614,16 +614,22 @@ fn machine_whose_uuid_another_showed_keeps_its_own_node() {
     }
 }
 
+/// A fleet of k3s in which `i005` is held: its Node went while Reveille was upgraded.
+fn with_a_held_one() -> Field {
+    let mut field = fleet("uuid", 12, roster());
+    field.run(min(20));
+    field.nodes.remove("i005");
+    field = off(field, min(1), roster());
+    field.run(min(5));
+    field
+}
+
 /// The same of a machine that is held, because its Node went while Reveille was upgraded: it is in the hands of the person who
 /// drained it as before (seed 9301868).
 #[test]
 fn machine_whose_uuid_another_showed_is_held_as_before() {
     for shows_again in [true, false] {
-        let mut field = fleet("uuid", 12, roster());
-        field.run(min(20));
-        field.nodes.remove("i005");
-        field = off(field, min(1), roster());
-        field.run(min(5));
+        let mut field = with_a_held_one();
         field.nodes.get_mut("i004").unwrap().system_uuid = Some("i005".into());
         field.run(min(12));
         if shows_again {
@@ -661,11 +667,7 @@ fn node_that_showed_a_drained_machine_is_no_leftover_of_it() {
 /// The same where a process begins while the other kubelet shows it, and takes that for true at once (seed 10200683).
 #[test]
 fn identity_shown_at_a_start_ends_no_hold_for_good() {
-    let mut field = fleet("uuid", 12, roster());
-    field.run(min(20));
-    field.nodes.remove("i005");
-    field = off(field, min(1), roster());
-    field.run(min(5));
+    let mut field = with_a_held_one();
     field.nodes.get_mut("i004").unwrap().system_uuid = Some("i005".into());
     field = off(field, min(1), roster());
     field.run(min(1));

@@ -141,10 +141,9 @@ fn unknown(catalogue: &Catalogue, seen: &Seen, doubted: &[usize]) -> Option<Unkn
     if went_well || !doubted.is_empty() {
         return None;
     }
-    let recognised = catalogue.signals.iter().enumerate().any(|(place, _)| seen.sighted(place));
     let says = match (seen.lines, seen.troubles) {
         (0, _) => "there was nothing to read".to_owned(),
-        (_, 0) if recognised => return None,
+        (_, 0) if !seen.sightings.is_empty() => return None,
         (lines, 0) => {
             format!("nothing in {lines} lines shows a machine that is well, and nothing what keeps one")
         }

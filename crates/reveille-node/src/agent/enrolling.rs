@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use reveille_core::diagnose::console::mask_secrets;
+use reveille_core::diagnose::console::{MASK, mask_secrets};
 use reveille_core::model::id::NodeName;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Facts, Identity, Reason, Secret};
@@ -61,7 +61,7 @@ pub(super) async fn enrol(
             Err(failure) => {
                 let next = pause.next(failure.retry_after_s());
                 // The answer may quote what the agent sent.
-                let cause = failure.with_causes().replace(invitation.expose(), "[masked]");
+                let cause = failure.with_causes().replace(invitation.expose(), MASK);
                 if let Some(number) = tries.failed(&cause, Instant::now()) {
                     let (cause, again_s) = (mask_secrets(&cause), next.as_secs_f64().ceil());
                     let told = format!(
@@ -123,7 +123,7 @@ impl Reenrol {
             ReenrolError::Link(failure) => failure.with_causes(),
             ReenrolError::Keyring(failure) => failure.to_string(),
         };
-        let cause = cause.replace(self.invitation.expose(), "[masked]");
+        let cause = cause.replace(self.invitation.expose(), MASK);
         let cause = mask_secrets(&cause);
         format!(
             "its certificate is no longer valid, and enrolling again at {} failed: {cause}",

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
-use reveille_core::diagnose::console::mask_secrets;
+use reveille_core::diagnose::console::{MASK, mask_secrets};
 use reveille_core::model::hidden::is_hidden;
 use serde_json::Value;
 use tracing::field::Field;
@@ -51,9 +51,6 @@ pub(super) fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
     .delimited(" ")
 }
 
-/// What masking puts in a secret's place.
-const MASK: &str = "[masked]";
-
 /// Masking drops what a terminal obeys as well: text without a secret stays as it is.
 fn without_secrets(text: String) -> String {
     match mask_secrets(&text) {
@@ -66,9 +63,7 @@ fn without_secrets(text: String) -> String {
 fn masked_json(line: &str) -> Cow<'_, str> {
     fn mask(value: &mut Value) {
         match value {
-            Value::String(text) => {
-                *text = without_secrets(std::mem::take(text));
-            }
+            Value::String(text) => *text = without_secrets(std::mem::take(text)),
             Value::Array(items) => items.iter_mut().for_each(mask),
             Value::Object(fields) => fields.values_mut().for_each(mask),
             _ => {}

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use reveille_core::diagnose::console::{keep, mask_secrets};
+use reveille_core::diagnose::console::{MASK, keep, mask_secrets};
 use reveille_core::effect::{Outcome, ReadError};
 use reveille_core::event::{AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause};
 use reveille_core::model::agent_report::AgentReport;
@@ -122,7 +122,7 @@ impl Redactor {
                     Cow::Borrowed(_) => return mark.clone(),
                     Cow::Owned(masked) => masked,
                 };
-                let value = masked.strip_prefix(&format!("{key}=")).unwrap_or("[masked]");
+                let value = masked.strip_prefix(&format!("{key}=")).unwrap_or(MASK);
                 Mark::Metadata(key.clone(), Arc::from(value))
             }
         }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::model::evidence::Evidence;
 
 pub use explain::{NeverJoinedFacts, explain_never_joined};
-pub use mask::mask_secrets;
+pub use mask::{MASK, mask_secrets};
 
 /// The last lines of a console log, masked, at most so many bytes; none where it says nothing.
 pub fn last_lines(text: &str, bytes_max: usize) -> Option<Arc<str>> {

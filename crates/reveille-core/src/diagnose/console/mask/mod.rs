@@ -60,7 +60,8 @@ mod xml;
 
 use std::borrow::Cow;
 
-const MASK: &str = "[masked]";
+/// What stands in a secret's place.
+pub const MASK: &str = "[masked]";
 
 /// The same text with every recognised secret replaced, or the text itself when there is none.
 pub fn mask_secrets(text: &str) -> Cow<'_, str> {
